@@ -1,0 +1,50 @@
+# Everything starts here, on a machine with only Python >= 3.11 and make. `make demo` first.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.ONESHELL:
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+BIN := .venv/bin
+PYTEST ?= $(BIN)/python -m pytest
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
+
+.PHONY: help demo test lint bench chaos lock clean bootstrap bootstrap-dev
+
+help: ## list the commands
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
+
+demo: bootstrap ## the whole product with two example tenants; Ctrl-C stops all of it
+	@exec $(BIN)/python manage.py demo
+
+test: lint ## lint, types, layers, and every test
+	@.ci/chromium || only=(-m "not browser")
+	$(PYTEST) -n 2 "$${only[@]}"
+
+lint: bootstrap-dev ## style, types, layers, migrations
+	@$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+bench: bootstrap-dev ## the benchmarks, never part of the tests
+	@$(BIN)/python manage.py bench
+
+chaos: bootstrap-dev ## the long fault campaign; a short one is part of the tests
+	@CHAOS_LONG=1 $(PYTEST) tests/chaos
+
+lock: bootstrap-dev ## pin the newest versions that the .in files allow
+	@for name in requirements-uv requirements requirements-dev; do $(COMPILE) --upgrade $$name.in -o $$name.txt; done
+
+clean: ## remove the environment and the caches; .data, the demo's state, stays
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache staticfiles
+
+bootstrap:
+	@.ci/bootstrap requirements.txt
+
+bootstrap-dev:
+	@.ci/bootstrap requirements-dev.txt

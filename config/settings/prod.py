@@ -1,0 +1,23 @@
+"""Production: a PostgreSQL URL, a Redis or RabbitMQ URL and secrets from the environment, and HTTPS in front."""
+
+from config import env
+
+env.require("DATABASE_URL", "CELERY_BROKER_URL", "SECRET_KEY")
+
+from config.settings.base import *  # noqa: E402, F403
+
+SECRET_KEY = env.text("SECRET_KEY")
+CREDENTIAL_KEYS = env.text("RECOURSE_CREDENTIAL_KEYS")
+
+SESSION_COOKIE_SECURE = True
+CSRF_COOKIE_SECURE = True
+SECURE_SSL_REDIRECT = env.flag("SECURE_SSL_REDIRECT", default=True)
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_HSTS_SECONDS = env.number("SECURE_HSTS_SECONDS", 31_536_000, least=0)
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+WHITENOISE_USE_FINDERS = False
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
