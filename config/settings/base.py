@@ -3,10 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import django_stubs_ext
 import structlog
 from csp.constants import NONCE, NONE, SELF
 
 from config import env
+
+django_stubs_ext.monkeypatch()  # annotations such as UUIDField[UUID, UUID] are evaluated when models are defined
 
 BASE_DIR: Path = env.BASE_DIR
 DATA_DIR: Path = env.data_dir()
