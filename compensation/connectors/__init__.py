@@ -1,0 +1,1 @@
+"""How an inverse action reaches another system: plain async Python, no Django, no database."""
