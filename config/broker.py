@@ -6,7 +6,6 @@ Queues are the last part of a file's name. There is no fan-out, so no remote con
 """
 
 import logging
-import os
 import time
 import uuid
 from collections.abc import Iterator
@@ -67,7 +66,7 @@ class Channel(virtual.Channel):
     def _messages(self, queue: str) -> Iterator[Path]:
         """Oldest first."""
         try:
-            names = sorted(os.listdir(self.folder))
+            names = sorted(path.name for path in self.folder.iterdir())
         except FileNotFoundError:
             return
         for name in names:
