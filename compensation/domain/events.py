@@ -67,33 +67,31 @@ _COMPENSATION = closed(
 
 _NODE = {"nodeId": _ID}
 _NODE_OPTIONAL = {"logicalInvocationId": _ID, "attempt": _ATTEMPT, "clocks": nullable(free_object)}
-_INTERRUPT = {"interruptId": _ID, "nodeId": _ID, "kind": _ID}
-_VOTE = closed(
-    {"interruptId": _ID},
-    {"nodeId": _ID, "principal": _ID, "action": _ID, "digest": _ID, "planVersion": integer(1), "effectId": _ID},
-)
-_RUN_ENDED = closed({}, {"reason": _WORDS, "principal": _ID, "late": boolean, "errorCode": _WORDS, "nodeId": _ID})
+_INTERRUPT = {"nodeId": _ID, "kind": _ID, "effectId": _ID, "planVersion": integer(1), "digest": _ID}
+_VOTE = closed({"interruptId": _ID}, {**_INTERRUPT, "principal": _ID})
+_CAP = {"cap": _ID, "limit": number, "observed": number}
+_RUN_MOVED = closed({}, {"reason": _WORDS, "principal": _ID})
 
 PAYLOADS: Mapping[str, Check] = MappingProxyType(
     {
         "run.started": closed(
             {}, {"workflowId": _ID, "workflowVersion": integer(1), "mode": _ID, "principal": _ID, "traceparent": _ID}
         ),
-        "run.completed": _RUN_ENDED,
-        "run.failed": _RUN_ENDED,
-        "run.cancelled": _RUN_ENDED,
-        "run.paused": _RUN_ENDED,
-        "run.resumed": _RUN_ENDED,
+        "run.completed": _RUN_MOVED,
+        "run.failed": closed({}, {"nodeId": _ID, "errorCode": _WORDS, "reason": _WORDS, **_CAP}),
+        "run.cancelled": _RUN_MOVED,
+        "run.paused": _RUN_MOVED,
+        "run.resumed": _RUN_MOVED,
         "run.dead_lettered": closed({"runId": _ID, "reason": _ID}, {"nodeId": _ID, "attempts": integer(0)}),
         "node.started": closed(_NODE, _NODE_OPTIONAL),
         "node.completed": closed(_NODE, {**_NODE_OPTIONAL, "completionOrdinal": integer(1), "late": boolean}),
         "node.failed": closed(_NODE, {**_NODE_OPTIONAL, "terminal": boolean, "errorCode": _WORDS}),
         "node.retried": closed(_NODE, _NODE_OPTIONAL),
         "node.cancelled": closed(_NODE, _NODE_OPTIONAL),
-        "cap.breached": closed({"cap": _ID}, {"limit": number, "observed": number, "nodeId": _ID}),
+        "cap.breached": closed({"cap": _ID}, {**_CAP, "nodeId": _ID}),
         **dict.fromkeys(COMPENSATION_EVENTS, _COMPENSATION),
-        "interrupt.requested": closed(_INTERRUPT, {"effectId": _ID, "planVersion": integer(1), "digest": _ID}),
-        "interrupt.resolved": closed({"interruptId": _ID}, {"nodeId": _ID, "kind": _ID, "outcome": _ID, "state": _ID}),
+        "interrupt.requested": closed({"interruptId": _ID}, _INTERRUPT),
+        "interrupt.resolved": closed({"interruptId": _ID}, {**_INTERRUPT, "state": _ID}),
         "approval.granted": _VOTE,
         "approval.rejected": _VOTE,
         "authorization.decided": closed(
