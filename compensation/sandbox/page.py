@@ -136,7 +136,7 @@ def _inject_form() -> Html:
     )
     form = element(
         "form", *fields, element("datalist", *paths, id="paths"), element("button", "Inject", type="submit"),
-        method="post", action="/faults", class_="inject",
+        method="post", action="/faults/inject", class_="inject",
     )  # fmt: skip
     return element("details", element("summary", "Inject a fault"), form)
 

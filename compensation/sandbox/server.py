@@ -61,6 +61,7 @@ class Sandbox:
         app.router.add_get("/faults", self.list_faults)
         app.router.add_post("/faults", self.add_fault)
         app.router.add_delete("/faults", self.clear_faults)
+        app.router.add_post("/faults/inject", self.inject_from_page)
         app.router.add_post("/faults/clear", self.clear_from_page)
         app.router.add_post("/{system}/{verb}", self.post)
         app.on_shutdown.append(self._stop)
@@ -172,22 +173,25 @@ class Sandbox:
         return web.json_response(self._faults.wire())
 
     async def add_fault(self, request: web.Request) -> web.Response:
-        """`POST /faults`: JSON answers 201 and the active faults, the page's form goes back to the page."""
+        """`POST /faults`: 201 with the active faults."""
         _refuse_other_sites(request)
-        if request.content_type != "application/x-www-form-urlencoded":
-            self._faults.add(parse_object(await request.read()))
-            return web.json_response(self._faults.wire(), status=201)
-        try:
-            self._faults.add(_form_fields(await request.post()))
-        except RequestError as refused:
-            return await self._render(request, status=refused.status, notice=str(refused))
-        raise web.HTTPSeeOther("/")
+        self._faults.add(parse_object(await request.read()))
+        return web.json_response(self._faults.wire(), status=201)
 
     async def clear_faults(self, request: web.Request) -> web.Response:
         """`DELETE /faults`: none is active afterwards."""
         _refuse_other_sites(request)
         self._faults.clear()
         return web.json_response(self._faults.wire())
+
+    async def inject_from_page(self, request: web.Request) -> web.Response:
+        """The page's form: back to the page, which says what is wrong when something is."""
+        _refuse_other_sites(request)
+        try:
+            self._faults.add(_form_fields(await request.post()))
+        except RequestError as refused:
+            return await self._render(request, status=refused.status, notice=str(refused))
+        raise web.HTTPSeeOther("/")
 
     async def clear_from_page(self, request: web.Request) -> web.Response:
         """The page's buttons: clear the fault with the id given, all when there is none."""
