@@ -1,0 +1,1 @@
+"""The writes: each one transaction with the state, the event and the decision in it."""

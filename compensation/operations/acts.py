@@ -1,0 +1,246 @@
+"""The operator's acts on outcomes, and no other (CMP-609): retry, skip, substitute, terminate; and start.
+
+Each names what the operator saw (plan version, state) and loses when that is no longer so; each writes its decision.
+"""
+
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from approvals.models import Interrupt
+from audit.errors import NotFound, RunTerminal, ValidationFailed, VersionConflict
+from audit.models import Decision
+from audit.principals import Principal
+from compensation.domain.states import ObligationState, RunStatus, Trigger
+from compensation.domain.workflow import WorkflowSpec
+from compensation.models import Obligation, Plan, Run
+from compensation.models.runs import ENDED
+from compensation.operations import asking, attention, minting, settling, substitution, waking
+from compensation.operations.acting import Act, acting
+from compensation.operations.advance import advance
+from config.failpoints import hit
+
+MIN_JUSTIFICATION: Final = 10
+MAX_JUSTIFICATION: Final = 4000
+RETRYABLE: Final = (ObligationState.FAILED, ObligationState.UNCERTAIN, ObligationState.HELD)
+UNTOUCHABLE: Final = (ObligationState.COMPLETED, ObligationState.IRREVERSIBLE, ObligationState.TERMINATED)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Seen:
+    """What the operator saw when they decided; both must still be so (409 otherwise)."""
+
+    plan_version: int
+    state: str = ""
+
+
+@dataclass(kw_only=True)
+class ActResult:
+    """What an act did: its decision, and the approval that must first be given when it only asked for one."""
+
+    run: Run
+    plan: Plan | None = None
+    decision: Decision | None = None
+    interrupt: Interrupt | None = None
+    changed: dict[str, Any] = field(default_factory=dict)
+
+
+def start(*, actor: Principal, run_id: uuid.UUID, justification: str = "") -> ActResult:
+    """Start an unwind by hand on a run that has ended and has no plan (CMP-201, `operator-request`)."""
+    with acting(actor=actor, action="compensation:start", permission="start", run_id=run_id) as act:
+        act.justification = justification
+        if act.plan is not None:
+            raise VersionConflict(
+                "This run already has a plan; nothing was started.",
+                details={"compensationId": str(act.plan.pk), "planVersion": act.plan.plan_version},
+            )
+        if act.run.status not in ENDED:
+            raise RunTerminal(f"The run is still '{RunStatus(act.run.status)}'; cancel it or let it end first.")
+        _refuse_unlisted_trigger(act.run)
+        act.plan = minting.trigger(run=act.run, trigger=Trigger.OPERATOR_REQUEST, by=actor.user)
+        if act.plan is None:
+            raise VersionConflict("Nothing of this run is owed an inverse action; nothing was started.")
+        hit("act-before-commit")
+    waking.wake_after_commit()
+    return ActResult(run=act.run, plan=act.plan, decision=act.decision)
+
+
+def retry(
+    *, actor: Principal, run_id: uuid.UUID, seen: Seen, effect_id: str | None, justification: str = ""
+) -> ActResult:
+    """Make an entry due again under the same identity with its bounds afresh, or mint a failed plan again."""
+    with acting(
+        actor=actor, action="compensation:retry", permission="retry", run_id=run_id, effect_id=effect_id or ""
+    ) as act:
+        act.justification = justification
+        plan = _plan_of(act)
+        if effect_id is None:
+            _retry_mint(act, plan, seen)
+        else:
+            with _on_entry(act, plan, effect_id, seen) as entry:
+                _refuse_state(entry, RETRYABLE, also=_approval_expired(entry))
+                settling.reopen(act, plan, entry)
+        hit("act-before-commit")
+    waking.wake_after_commit()
+    return ActResult(run=act.run, plan=plan, decision=act.decision)
+
+
+def skip(*, actor: Principal, run_id: uuid.UUID, seen: Seen, effect_id: str, justification: str) -> ActResult:
+    """Leave one effect not undone: at once, or after another person approved that (CMP-609, 610)."""
+    interrupt = None
+    with acting(actor=actor, action="compensation:skip", permission="skip", run_id=run_id, effect_id=effect_id) as act:
+        act.justification = require_justification(justification)
+        plan = _plan_of(act)
+        with _on_entry(act, plan, effect_id, seen) as entry:
+            _refuse_state(entry, [s for s in ObligationState if s not in (*UNTOUCHABLE, ObligationState.SKIPPED)])
+            if entry.waive_requires_approval:
+                interrupt = _ask_waive(act, plan, [entry], "skip")
+            else:
+                settling.skip(act.run, plan, entry, by=actor.label)
+        hit("act-before-commit")
+    waking.wake_after_commit()
+    return ActResult(run=act.run, plan=plan, decision=act.decision, interrupt=interrupt)
+
+
+def terminate(*, actor: Principal, run_id: uuid.UUID, seen: Seen, justification: str) -> ActResult:
+    """Close a plan for ever; what remains stays not undone (CMP-609)."""
+    interrupt = None
+    with acting(actor=actor, action="compensation:terminate", permission="terminate", run_id=run_id) as act:
+        act.justification = require_justification(justification)
+        plan = _plan_of(act)
+        _refuse_version(plan, seen)
+        remaining = list(plan.entries.filter(outcome__isnull=True).order_by("position"))
+        waived = [entry for entry in remaining if entry.waive_requires_approval]
+        if waived:
+            interrupt = _ask_waive(act, plan, remaining, "terminate")
+        else:
+            settling.terminate(act.run, plan, by=actor.label)
+        hit("act-before-commit")
+    waking.wake_after_commit()
+    return ActResult(run=act.run, plan=plan, decision=act.decision, interrupt=interrupt)
+
+
+def substitute(
+    *,
+    actor: Principal,
+    run_id: uuid.UUID,
+    seen: Seen,
+    effect_id: str,
+    justification: str,
+    replacement: substitution.Replacement,
+) -> ActResult:
+    """Run another node type with the same frozen input, as a new plan version (CMP-609, 615)."""
+    interrupt = None
+    with acting(
+        actor=actor, action="compensation:substitute", permission="substitute", run_id=run_id, effect_id=effect_id
+    ) as act:
+        act.justification = require_justification(justification)
+        plan = _plan_of(act)
+        with _on_entry(act, plan, effect_id, seen) as entry:
+            _refuse_state(entry, [s for s in ObligationState if s not in (*UNTOUCHABLE, ObligationState.SKIPPED)])
+            interrupt = substitution.substitute(act, plan, entry, replacement)
+        hit("substitute-before-commit")
+    waking.wake_after_commit()
+    return ActResult(run=act.run, plan=plan, decision=act.decision, interrupt=interrupt)
+
+
+def require_justification(text: str) -> str:
+    """A reason a reader can use months later, in every channel; it lives in the record only (CMP-611)."""
+    cleaned = text.strip()
+    if not MIN_JUSTIFICATION <= len(cleaned) <= MAX_JUSTIFICATION:
+        message = f"expected {MIN_JUSTIFICATION} to {MAX_JUSTIFICATION} characters saying why (got {len(cleaned)})"
+        raise ValidationFailed(
+            "A justification is required; nothing was changed.", [{"pointer": "/justification", "message": message}]
+        )
+    return cleaned
+
+
+def _plan_of(act: Act) -> Plan:
+    if act.plan is None:
+        raise NotFound("This run has no plan; nothing was changed.")
+    if act.plan.terminated:
+        raise VersionConflict(
+            "This plan was terminated for ever; nothing was changed.",
+            details={"planVersion": act.plan.plan_version, "state": "terminated"},
+        )
+    return act.plan
+
+
+@contextmanager
+def _on_entry(act: Act, plan: Plan, effect_id: str, seen: Seen) -> Iterator[Obligation]:
+    """The entry under its lock, as it was seen (CMP-607, 609); the plan moves on when the body is done."""
+    entry = (
+        plan.entries.select_for_update(of=("self",), no_key=True)
+        .select_related("node_type_version__node_type")
+        .filter(effect_id=effect_id)
+        .first()
+    )
+    if entry is None:
+        raise NotFound("This run owes no such effect; nothing was changed.")
+    _refuse_version(plan, seen)
+    if seen.state != entry.state:
+        raise VersionConflict(
+            f"The entry is now '{entry.state}', not '{seen.state}'; nothing was changed.",
+            details={"planVersion": plan.plan_version, "state": entry.state},
+        )
+    if entry.state == ObligationState.RUNNING:
+        raise VersionConflict(
+            "A call of this entry is in flight; nothing was changed.",
+            details={"planVersion": plan.plan_version, "state": entry.state},
+        )
+    yield entry
+    advance(act.run, plan)
+
+
+def _refuse_version(plan: Plan, seen: Seen) -> None:
+    if plan.plan_version != seen.plan_version:
+        raise VersionConflict(
+            f"The plan is now at version {plan.plan_version}, not {seen.plan_version}; nothing was changed.",
+            details={"planVersion": plan.plan_version},
+        )
+
+
+def _refuse_state(entry: Obligation, allowed: Sequence[ObligationState], *, also: bool = False) -> None:
+    if entry.state not in allowed and not also:
+        raise VersionConflict(
+            f"This act is not for an entry that is '{entry.state}'; nothing was changed.",
+            details={"state": entry.state, "allowed": [str(state) for state in allowed]},
+        )
+
+
+def _approval_expired(entry: Obligation) -> bool:
+    """An expired question leaves its entry waiting for one; a retry asks anew (CMP-603, 614)."""
+    waiting = entry.state == ObligationState.AWAITING_APPROVAL
+    return waiting and asking.open_question(entry, asking.RUN_IT) is None
+
+
+def _retry_mint(act: Act, plan: Plan, seen: Seen) -> None:
+    _refuse_version(plan, seen)
+    if plan.mint_failure is None:
+        raise ValidationFailed(
+            "Nothing was retried.",
+            [{"pointer": "/effectId", "message": "is required: this plan was minted; name the entry to retry"}],
+        )
+    if seen.state and seen.state != "failed":
+        raise VersionConflict("The mint has failed; nothing was changed.", details={"state": "failed"})
+    attention.resolve(plan, None, by=act.actor.label)
+    minting.mint_again(act.run, plan)
+
+
+def _ask_waive(act: Act, plan: Plan, entries: Sequence[Obligation], what: str) -> Interrupt:
+    if act.actor.user is None:
+        raise ValueError("only a person asks")
+    return asking.ask_to_waive(
+        act.run, plan, entries, act=what, justification=act.justification, requested_by=act.actor.user.pk
+    )
+
+
+def _refuse_unlisted_trigger(run: Run) -> None:
+    policy = WorkflowSpec.from_document(run.workflow_version.document).policy
+    if policy is None or Trigger.OPERATOR_REQUEST not in policy.triggers:
+        raise ValidationFailed(
+            "Nothing was started.",
+            [{"pointer": "", "message": "the workflow's policy does not list the trigger 'operator-request'"}],
+        )

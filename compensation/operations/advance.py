@@ -1,0 +1,81 @@
+"""After anything changed in a plan: open what may start, take back what may not, close what is done.
+
+The one place where an entry comes to the head of the order (CMP-320…322, 601).
+"""
+
+from collections.abc import Sequence
+
+from django.db.models import Value
+from django.db.models.functions import Greatest, Now
+
+from compensation.domain.heads import Standing, unblocked
+from compensation.domain.states import ObligationState, OrderingModel
+from compensation.models import Obligation, Plan, Run, Work
+from compensation.operations import asking, attention, log, rollup
+from compensation.operations.entries import move
+
+QUEUED = (ObligationState.READY, ObligationState.RETRY_SCHEDULED)
+
+
+def advance(run: Run, plan: Plan) -> None:
+    """Bring the plan forward as far as its order, approvals and holds allow. The caller holds the run's lock."""
+    entries = list(
+        plan.entries.select_for_update(of=("self",), no_key=True)
+        .select_related("node_type_version__node_type", "tenant")
+        .order_by("position")
+    )
+    if not plan.terminated:
+        _open_and_take_back(run, plan, entries)
+    states = [entry.state for entry in entries]
+    manual = rollup.manual_open(plan)
+    _close_or_reopen(run, plan, entries, manual=manual)
+    rollup.refresh(run, plan, states, manual=manual)
+
+
+def _open_and_take_back(run: Run, plan: Plan, entries: Sequence[Obligation]) -> None:
+    standings = [
+        Standing(key=entry.effect_id, state=ObligationState(entry.state), predecessors=entry.predecessors)
+        for entry in entries
+    ]
+    free = unblocked(standings, OrderingModel(plan.ordering_model))
+    for entry in entries:
+        if entry.effect_id in free and entry.state == ObligationState.WAITING:
+            _open(run, plan, entry)
+        elif entry.effect_id not in free and entry.state in QUEUED:
+            Work.objects.filter(obligation=entry).delete()
+            move(entry, ObligationState.WAITING)
+
+
+def _open(run: Run, plan: Plan, entry: Obligation) -> None:
+    """An entry at the head: a person's task, a question to an approver, or due work."""
+    if entry.node_type_version is not None and entry.node_type_version.kind == "manual":
+        move(entry, ObligationState.HELD)
+        attention.call_for_manual(run, plan, entry, cause="manual-action")
+    elif entry.requires_approval and not asking.approved(entry):
+        move(entry, ObligationState.AWAITING_APPROVAL)
+        asking.ask_to_run(run, plan, entry)
+    else:
+        enqueue(entry)
+
+
+def enqueue(entry: Obligation) -> None:
+    """Make an entry due: at once, or when its backoff ends."""
+    move(entry, ObligationState.READY)
+    due = Greatest(Now(), Value(entry.next_attempt_at)) if entry.next_attempt_at else Now()
+    node_type = entry.node_type_version.node_type_id if entry.node_type_version else None
+    Work.objects.create(
+        obligation=entry, tenant_id=entry.tenant_id, run_id=entry.run_id, node_type_id=node_type, due_at=due
+    )
+
+
+def _close_or_reopen(run: Run, plan: Plan, entries: Sequence[Obligation], *, manual: bool) -> None:
+    if plan.terminated or plan.mint_failure is not None:
+        return
+    settled = not manual and all(entry.outcome for entry in entries)
+    if settled == (plan.closed_at is not None):
+        return
+    plan.closed_at = Now() if settled else None
+    plan.save(update_fields=["closed_at"])
+    plan.refresh_from_db(fields=["closed_at"])
+    if settled and all(entry.state == ObligationState.COMPLETED for entry in entries):
+        log.plan_event(run, plan, "completed")

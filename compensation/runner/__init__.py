@@ -1,0 +1,1 @@
+"""Running what is due: claim, call, record, in waves (CMP-401…405)."""

@@ -1,0 +1,152 @@
+"""The wave: one transaction records what finished and claims what is due, then the calls go out together.
+
+A slow downstream delays its own plan, not the wave; no transaction is open during a call.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+import structlog
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
+
+from compensation.connectors.egress import parse_allow
+from compensation.connectors.http import CallResult, call
+from compensation.connectors.readback import ReadbackVerdict, read_back
+from compensation.connectors.session import Sessions
+from compensation.runner import claims, judge, recovery
+from compensation.runner.record import record_successes
+from compensation.runner.results import Done, Order
+from compensation.runner.secrets import credentials_for
+from compensation.runner.specs import spec_of
+from config.failpoints import hit
+
+log = structlog.get_logger(__name__)
+
+GATHER_S: Final = 0.003
+
+
+class Runner:
+    """Drains due work: claims, calls, records, until nothing is due or about to be."""
+
+    def __init__(self, *, name: str = "") -> None:
+        self.name = name or f"{socket.gethostname()}:{os.getpid()}"
+        self._finished: list[Done] = []
+        self._in_flight = 0
+        self._wake = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._recorded = 0
+
+    async def drain(self) -> int:
+        """Run until nothing is due within the linger time; returns how many results were recorded."""
+        with ThreadPoolExecutor(1, thread_name_prefix="recourse-db") as database:
+            try:
+                async with Sessions(response_cap=settings.RESPONSE_CAP) as sessions:
+                    await self._loop(database, sessions)
+            finally:
+                database.submit(connection.close).result()
+        return self._recorded
+
+    async def _loop(self, database: ThreadPoolExecutor, sessions: Sessions) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            done, self._finished = self._finished, []
+            free = settings.RUNNER_CONCURRENCY - self._in_flight
+            wave = await loop.run_in_executor(database, step, done, free, self.name)
+            self._recorded += len(done)
+            for order in wave:
+                self._launch(sessions, order)
+            if self._finished:
+                continue
+            if not self._in_flight and not await self._linger(loop, database):
+                return
+            await self._until_something_finished()
+
+    def _launch(self, sessions: Sessions, order: Order) -> None:
+        self._in_flight += 1
+        task = asyncio.get_running_loop().create_task(self._call(sessions, order))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _call(self, sessions: Sessions, order: Order) -> None:
+        try:
+            self._finished.append(Done(order=order, result=await reach(sessions, order)))
+        finally:
+            self._in_flight -= 1
+            self._wake.set()
+
+    async def _linger(self, loop: asyncio.AbstractEventLoop, database: ThreadPoolExecutor) -> bool:
+        """Whether work comes due soon enough to wait for it here; waits for it if so."""
+        due_in = await loop.run_in_executor(database, claims.next_due_in_ms)
+        if due_in is None or due_in > settings.RUNNER_LINGER_MS:
+            return False
+        await asyncio.sleep(due_in / 1000)
+        return True
+
+    async def _until_something_finished(self) -> None:
+        if not self._in_flight:
+            return
+        self._wake.clear()
+        if not self._finished:
+            await self._wake.wait()
+        if self._in_flight > settings.RUNNER_CONCURRENCY // 2:
+            await asyncio.sleep(GATHER_S)
+
+
+async def reach(sessions: Sessions, order: Order) -> CallResult | ReadbackVerdict:
+    """Make one call, or one readback. It raises nothing: whatever happens is a result."""
+    claimed, secrets = order.claimed, order.secrets
+    session = sessions.for_policy(parse_allow(claimed.egress_allow))
+    if claimed.kind == "readback":
+        return await read_back(
+            session,
+            order.spec,
+            key=claimed.key,
+            frozen_input=claimed.input.encode(),
+            credentials=secrets,
+            timeout_ms=claimed.timeout_ms,
+        )
+    hit("before-send")
+    result = await call(
+        session,
+        order.spec,
+        key=claimed.key,
+        frozen_input=claimed.input.encode(),
+        credentials=secrets,
+        timeout_ms=claimed.timeout_ms,
+        intent_at=timezone.now(),
+    )
+    hit("after-send")
+    return result
+
+
+def step(done: Sequence[Done], free: int, worker: str) -> list[Order]:
+    """One turn in the database: take over what was lost, record what finished, claim what is due."""
+    hit("before-record")
+    recovery.recover_expired()
+    succeeded = [item for item in done if item.succeeded]
+    for item in done:
+        if not item.succeeded:
+            _record_one(item)
+    with transaction.atomic():
+        if succeeded:
+            record_successes(succeeded)
+        claimed = claims.claim(limit=free, worker=worker) if free > 0 else []
+    hit("after-record" if done else "after-claim")
+    secrets = credentials_for(claimed)
+    return [
+        Order(claimed=each, spec=spec_of(each.node_type_version_id), secrets=secrets.get(each.tenant_id, {}))
+        for each in claimed
+    ]
+
+
+def _record_one(item: Done) -> None:
+    with transaction.atomic():
+        counted = judge.record(item)
+    if not counted:
+        log.info("result came after its lease was taken over; not recorded", obligation=str(item.claimed.obligation_id))
