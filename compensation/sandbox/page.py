@@ -157,14 +157,16 @@ def _ledger(view: View) -> Html:
     by_correlation: dict[str | None, list[Movement]] = {}
     for movement in view.movements:
         by_correlation.setdefault(movement.correlation, []).append(movement)
-    groups = [_group(name, listed) for name, listed in by_correlation.items()]
+    groups = [_group(name, listed, alone=len(by_correlation) == 1) for name, listed in by_correlation.items()]
     older = element("a", "Older effects", href=f"/?before={view.older}") if view.older else Html()
     return element("section", title, *groups, older)
 
 
-def _group(correlation: str | None, listed: list[Movement]) -> Html:
-    heading = element("h3", "Run ", _code(correlation)) if correlation else Html()
-    return element("div", heading, element("ol", *map(_movement, listed), class_="movements"), class_="group")
+def _group(correlation: str | None, listed: list[Movement], *, alone: bool) -> Html:
+    """The movements of one run; those that name none get a heading only where it tells them from a run's."""
+    named = element("h3", "Run ", _code(correlation)) if correlation else element("h3", "Without a run's name")
+    heading = Html() if alone and not correlation else named
+    return element("div", heading, element("ol", *map(_movement, listed), class_="movements"))
 
 
 def _movement(movement: Movement) -> Html:
@@ -185,28 +187,31 @@ def _standing(movement: Movement) -> tuple[str, str, str]:
 
 
 def _made_elsewhere(movement: Movement) -> Html:
-    return element("p", _code(_id_of(movement.subject)), " was not made in this sandbox", class_="effect quiet")
+    return element("p", _code(_id_of(movement.subject)), " was not made in this sandbox", class_="quiet")
 
 
 def _effect(effect: Effect) -> Html:
     shown = f"{effect.system} · {past_tense(effect.system, effect.verb)}"
-    repeats = f" · {_counted(effect.duplicates, 'repeat')} answered, not applied" if effect.duplicates else ""
     at = element("time", effect.at.strftime("%Y-%m-%d %H:%M:%S UTC"), datetime=effect.at.isoformat())
-    line = join(element("strong", shown), " ", _code(_id_of(effect.subject)), _money(effect), " ")
-    trail = join("receipt ", _code(str(effect.answer["receiptId"])), " · key ", _key(effect), repeats)
-    details = element(
-        "details", element("summary", "Request"), element("pre", json.dumps(effect.input, indent=2, ensure_ascii=False))
+    line = element("p", element("strong", shown), " ", _code(_id_of(effect.subject)), _money(effect), " ", at)
+    repeats = f"{_counted(effect.duplicates, 'repeat')} answered, not applied" if effect.duplicates else ""
+    return element("div", line, element("p", repeats, class_="trail") if repeats else Html(), _details(effect))
+
+
+def _details(effect: Effect) -> Html:
+    key = _code(effect.key) if effect.key else element("em", "none")
+    return element(
+        "details",
+        element("summary", "Receipt, key and request"),
+        element("p", "receipt ", _code(str(effect.answer["receiptId"])), class_="trail"),
+        element("p", "key ", key, class_="trail"),
+        element("pre", json.dumps(effect.input, indent=2, ensure_ascii=False)),
     )
-    return element("div", element("p", line, at), element("p", trail, class_="trail"), details, class_="effect")
 
 
 def _money(effect: Effect) -> str:
     parts = [str(effect.answer[name]) for name in ("amount", "currency") if name in effect.answer]
     return f" {' '.join(parts)}" if parts else ""
-
-
-def _key(effect: Effect) -> Html:
-    return _code(effect.key) if effect.key else element("em", "none")
 
 
 def _id_of(subject: str | None) -> str:

@@ -134,12 +134,12 @@ def test_faults_are_listed_with_what_is_left_and_cleared_at_once(sandbox: Sandbo
     ],
 )
 def test_a_fault_that_is_none_is_refused_with_every_field_named(
-    sandbox: SandboxProcess, asked: dict[str, Any], pointers: list[str]
+    shared: SandboxProcess, asked: dict[str, Any], pointers: list[str]
 ) -> None:
-    answer = sandbox.request("POST", "/faults", body=asked)
+    answer = shared.request("POST", "/faults", body=asked)
     assert (answer.status, answer.json["error"]) == (400, "validation_error")
     assert [error["pointer"] for error in answer.json["details"]["errors"]] == pointers
-    assert sandbox.request("GET", "/faults").json == {"faults": []}
+    assert shared.request("GET", "/faults").json == {"faults": []}
 
 
 @pytest.mark.parametrize(("method", "path"), [("POST", "/faults"), ("DELETE", "/faults"), ("POST", "/faults/clear")])

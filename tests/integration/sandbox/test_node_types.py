@@ -21,11 +21,9 @@ def _sample(document: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_every_type_an_example_names_has_a_document_that_takes_its_ports(
-    sandbox: SandboxProcess, example: Path
-) -> None:
+def test_every_type_an_example_names_has_a_document_that_takes_its_ports(shared: SandboxProcess, example: Path) -> None:
     """CMP-104: an inverse type must be in the registry; its schema must take what the mapping makes."""
-    documents = {document["nodeTypeId"]: document for document in sandbox.node_types()}
+    documents = {document["nodeTypeId"]: document for document in shared.node_types()}
     for node in json.loads(example.read_text())["nodes"]:
         ports = set(documents[node["typeId"]]["inputSchema"]["required"])
         assert ports <= set(node["inputs"])
@@ -35,28 +33,28 @@ def test_every_type_an_example_names_has_a_document_that_takes_its_ports(
             assert set(inverse["required"]) <= mapped <= set(inverse["properties"])
 
 
-def test_every_http_type_is_answered_as_its_document_says(sandbox: SandboxProcess) -> None:
-    for document in sandbox.node_types():
+def test_every_http_type_is_answered_as_its_document_says(shared: SandboxProcess) -> None:
+    for document in shared.node_types():
         if document["kind"] == "manual":
             continue
         body = _sample(document)
         jsonschema.validate(body, document["inputSchema"])
         key = f"k:{document['nodeTypeId']}"
-        answer = sandbox.post(urlsplit(document["request"]["url"]).path, body, key=key)
+        answer = shared.post(urlsplit(document["request"]["url"]).path, body, key=key)
         assert answer.status in document["success"]["status"]
         assert answer.json[document["receipt"].removeprefix("$.")]
         if "readback" in document:
             path = urlsplit(document["readback"]["url"]).path
-            read = sandbox.request("GET", path.replace("{key}", key))
+            read = shared.request("GET", path.replace("{key}", key))
             assert read.status in document["readback"]["applied"]["status"]
             assert read.json["state"] == document["readback"]["applied"]["equals"]
-            absent = sandbox.request("GET", path.replace("{key}", "absent"))
+            absent = shared.request("GET", path.replace("{key}", "absent"))
             assert absent.status in document["readback"]["notApplied"]["status"]
 
 
-def test_one_type_can_leave_an_effect_unknown_and_one_is_done_by_a_person(sandbox: SandboxProcess) -> None:
+def test_one_type_can_leave_an_effect_unknown_and_one_is_done_by_a_person(shared: SandboxProcess) -> None:
     """CMP-405 and CMP-615 need a type without any promise and a manual one."""
-    documents = {document["nodeTypeId"]: document for document in sandbox.node_types()}
+    documents = {document["nodeTypeId"]: document for document in shared.node_types()}
     unsure = [name for name, document in documents.items() if not document.get("idempotency", {}).get("honoured", True)]
     assert unsure == ["sandbox.mail.recall"]
     assert "readback" not in documents["sandbox.mail.recall"]

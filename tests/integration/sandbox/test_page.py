@@ -82,8 +82,9 @@ def test_effects_of_one_correlation_stand_together(sandbox: SandboxProcess) -> N
     ):
         sandbox.request("POST", "/mail/send", body={}, headers={"Idempotency-Key": key, **headers})
     sandbox.request("POST", "/ledger/post", body={}, headers={"Idempotency-Key": "c", "X-Correlation-Id": "run-1"})
-    page = _page(sandbox)
-    assert re.findall(r"<h3>Run <code>(.*?)</code></h3>", page) == ["run-1", trace]
+    sandbox.post("/mail/send", {}, key="d")
+    headings = re.findall(r"<h3>(.*?)</h3>", _page(sandbox))
+    assert headings == ["Without a run&#x27;s name", "Run <code>run-1</code>", f"Run <code>{trace}</code>"]
 
 
 def test_everything_from_outside_is_escaped(sandbox: SandboxProcess) -> None:
@@ -99,11 +100,11 @@ def test_everything_from_outside_is_escaped(sandbox: SandboxProcess) -> None:
         assert not re.search(r"<(script|b|i)[ >]", page)
 
 
-def test_the_page_allows_no_script_and_no_frame(sandbox: SandboxProcess) -> None:
-    policy = sandbox.request("GET", "/").headers["content-security-policy"]
+def test_the_page_allows_no_script_and_no_frame(shared: SandboxProcess) -> None:
+    policy = shared.request("GET", "/").headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in policy
-    assert sandbox.request("GET", "/ledger.css").headers["content-type"].startswith("text/css")
+    assert shared.request("GET", "/ledger.css").headers["content-type"].startswith("text/css")
 
 
 def test_the_form_injects_a_fault_and_comes_back(sandbox: SandboxProcess) -> None:
@@ -114,8 +115,8 @@ def test_the_form_injects_a_fault_and_comes_back(sandbox: SandboxProcess) -> Non
 
 
 @pytest.mark.parametrize(("field", "value"), [("times", "0"), ("times", "many"), ("status", "200"), ("ms", "-5")])
-def test_a_form_with_a_wrong_field_says_which(sandbox: SandboxProcess, field: str, value: str) -> None:
-    answer = _submit(sandbox, "/faults/inject", match="/payments", mode="fail", **{field: value})
+def test_a_form_with_a_wrong_field_says_which(shared: SandboxProcess, field: str, value: str) -> None:
+    answer = _submit(shared, "/faults/inject", match="/payments", mode="fail", **{field: value})
     assert answer.status == 400
     assert f"/{field}: must be a whole number" in answer.text
     assert "Active faults (0)" in answer.text
@@ -130,10 +131,10 @@ def test_one_fault_or_all_are_cleared_from_the_page(sandbox: SandboxProcess) -> 
     assert sandbox.request("GET", "/faults").json == {"faults": []}
 
 
-def test_following_live_is_a_choice(sandbox: SandboxProcess) -> None:
-    assert 'http-equiv="refresh"' not in _page(sandbox)
-    assert 'http-equiv="refresh"' in _page(sandbox, "?live=1")
+def test_following_live_is_a_choice(shared: SandboxProcess) -> None:
+    assert 'http-equiv="refresh"' not in _page(shared)
+    assert 'http-equiv="refresh"' in _page(shared, "?live=1")
 
 
-def test_a_page_that_is_no_number_is_refused(sandbox: SandboxProcess) -> None:
-    assert sandbox.request("GET", "/?before=x").status == 400
+def test_a_page_that_is_no_number_is_refused(shared: SandboxProcess) -> None:
+    assert shared.request("GET", "/?before=x").status == 400

@@ -1,5 +1,6 @@
 """The sandbox as a process: what survives a kill, how it starts, what it says when it cannot."""
 
+import os
 import subprocess
 import sys
 import time
@@ -55,6 +56,26 @@ def test_the_base_delay_holds_for_every_answer() -> None:
         slow.post("/payments/refund", {"chargeId": "ch_1"}, key="k")
         assert slow.effect("k") is not None
         assert time.monotonic() - started >= 0.3
+
+
+@pytest.mark.parametrize(
+    ("words", "by_environment"),
+    [(["manage.py", "sandbox", "--port=0", "--data-dir={}"], {}),
+     (["-m", "compensation.sandbox"], {"SANDBOX_PORT": "0", "DATA_DIR": "{}"})],
+    ids=["options of manage.py", "environment"],
+)  # fmt: skip
+def test_it_starts_as_told_and_a_sigterm_ends_it_cleanly(
+    tmp_path: Path, words: list[str], by_environment: dict[str, str]
+) -> None:
+    command = [sys.executable, *(word.format(tmp_path) for word in words)]
+    environment = os.environ | {name: value.format(tmp_path) for name, value in by_environment.items()}
+    with subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        line = running.stdout.readline()
+        running.terminate()
+        assert running.wait(10) == 0
+    assert line.startswith("Sandbox ledger: http://127.0.0.1:")
+    assert (tmp_path / "sandbox.sqlite3").exists()
 
 
 def test_a_port_in_use_is_said_on_stderr_with_exit_code_1(sandbox: SandboxProcess, tmp_path: Path) -> None:
