@@ -91,24 +91,36 @@ def _key_id(key: bytes) -> bytes:
 
 def redact(text: str, secrets: Iterable[Secret]) -> str:
     """`text` without any of the secrets, plain, percent-encoded or base64."""
-    for secret in secrets:
-        for form in _forms(secret.reveal()):
-            text = text.replace(form, REDACTED)
-    return text
+    return _without(text, _forms(secrets))
 
 
-def redact_json(value: object, secrets: Sequence[Secret]) -> object:
+def redact_json(value: object, secrets: Iterable[Secret]) -> object:
     """A parsed JSON value with every string and member name redacted."""
+    forms = _forms(secrets)
+    return _walk(value, forms) if forms else value
+
+
+def _walk(value: object, forms: Sequence[str]) -> object:
     if isinstance(value, str):
-        return redact(value, secrets)
+        return _without(value, forms)
     if isinstance(value, list):
-        return [redact_json(item, secrets) for item in value]
+        return [_walk(item, forms) for item in value]
     if isinstance(value, dict):
-        return {redact(name, secrets): redact_json(item, secrets) for name, item in value.items()}
+        return {_without(name, forms): _walk(item, forms) for name, item in value.items()}
     return value
 
 
-def _forms(text: str) -> list[str]:
-    encoded = {base64.b64encode(text.encode()).decode(), base64.urlsafe_b64encode(text.encode()).decode()}
-    forms = {text, quote(text, safe=""), quote_plus(text)} | encoded | {form.rstrip("=") for form in encoded}
+def _without(text: str, forms: Sequence[str]) -> str:
+    for form in forms:
+        text = text.replace(form, REDACTED)
+    return text
+
+
+def _forms(secrets: Iterable[Secret]) -> list[str]:
+    """Every spelling to look for, longest first, so that no shorter one leaves a rest of a longer one."""
+    forms: set[str] = set()
+    for secret in secrets:
+        text = secret.reveal()
+        encoded = {base64.b64encode(text.encode()).decode(), base64.urlsafe_b64encode(text.encode()).decode()}
+        forms |= {text, quote(text, safe=""), quote_plus(text)} | encoded | {form.rstrip("=") for form in encoded}
     return sorted(forms, key=len, reverse=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import socket
 
 import pytest
+from aiohttp import ClientConnectorError
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from compensation.connectors.egress import EgressPolicy, parse_allow
+from compensation.connectors.egress import EgressPolicy, EgressRefusedError, parse_allow
 from compensation.connectors.request import OutboundRequest
 from compensation.connectors.session import ErrorClass, Exchange, Sessions
 from tests.integration.connectors.downstream import Downstream, Exchanged, in_loop
@@ -55,6 +56,17 @@ async def test_nothing_reaches_a_refused_address_however_it_is_spelled(host: str
         authority = host.format(port=server.port) if "{port}" in host else f"{host}:{server.port}"
         exchange = await send(sessions, f"http://{authority}/", NOTHING_OPENED)
     assert (exchange.error, exchange.sent, server.connections) == (ErrorClass.EGRESS_REFUSED, False, 0)
+
+
+@in_loop
+async def test_last_gate_alone_keeps_a_literal_address_out() -> None:
+    """The earlier checks are there for clear errors; this one holds even if a URL slips past them."""
+    async with Downstream() as server, Sessions() as sessions:
+        client = sessions.for_policy(NOTHING_OPENED)._pooled
+        with pytest.raises(ClientConnectorError) as refused:
+            await client.get(server.url)
+    assert isinstance(refused.value.os_error, EgressRefusedError)
+    assert server.connections == 0
 
 
 @in_loop
