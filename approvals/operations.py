@@ -49,7 +49,7 @@ def ending(interrupt: Interrupt) -> dict[str, Any]:
 
 def refuse_drift(interrupt: Interrupt, *, digest: str, plan_version: int, current_version: int) -> None:
     """409 with what changed when the artifact or the plan is no longer the one that was displayed (CMP-602)."""
-    drift = {}
+    drift: dict[str, Any] = {}
     if digest != interrupt.digest:
         drift["digest"] = {"yours": digest, "current": interrupt.digest}
     if plan_version != current_version:

@@ -29,8 +29,8 @@ class Resource:
 
 
 def granted(principal: Principal, permission: str, model: type[models.Model]) -> models.QuerySet[Any]:
-    """Unexpired grants of ``permission`` on objects of ``model`` to the principal's groups; nothing for the inactive."""
-    grants = get_group_obj_perms_model(model)._default_manager
+    """Unexpired grants of ``permission`` on objects of ``model`` to the principal's groups; none for the inactive."""
+    grants: models.QuerySet[Any] = get_group_obj_perms_model(model()).objects.all()  # type: ignore[attr-defined]
     if principal.user is None or not in_scope(principal, permission):
         return grants.none()
     return grants.filter(

@@ -14,6 +14,9 @@ class CanonicalJSONField(models.TextField[Any, Any]):
     ``jsonb`` would rewrite numbers and could not give the same bytes back.
     """
 
+    _pyi_private_set_type: Any
+    _pyi_private_get_type: Any
+
     def from_db_value(self, value: str | None, *_: object) -> Any:
         return None if value is None else json.loads(value)
 

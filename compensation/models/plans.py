@@ -97,7 +97,7 @@ class Plan(TenantRow):
             pgtrigger.Trigger(
                 name="version_is_recorded",
                 when=pgtrigger.Before,
-                operation=pgtrigger.UpdateOf("plan_version", "digest", "terminated"),
+                operation=pgtrigger.UpdateOf("plan_version", "digest", "terminated"),  # type: ignore[no-untyped-call]
                 func="""
                 if old.terminated and not new.terminated then
                     raise exception 'plan % was terminated for ever', old.id using errcode = 'check_violation';
@@ -243,7 +243,7 @@ class Obligation(TenantRow):
             pgtrigger.Trigger(
                 name="changes_with_its_version",
                 when=pgtrigger.Before,
-                operation=pgtrigger.UpdateOf(
+                operation=pgtrigger.UpdateOf(  # type: ignore[no-untyped-call]
                     "node_type_version_id",
                     "requires_approval",
                     "waive_requires_approval",

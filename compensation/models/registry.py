@@ -6,8 +6,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from audit.permissions import PERMISSIONS
 from audit.models.grants import ExpiringGrant
+from audit.permissions import PERMISSIONS
 from compensation.models.base import APPEND_ONLY, KEPT, TenantRow, parent, tenant_key
 from compensation.models.fields import CanonicalJSONField
 

@@ -6,7 +6,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from compensation.domain.states import AttemptOutcome
-from compensation.models.base import APPEND_ONLY, KEPT, TenantRow, mirrors, parent, tenant_key
+from compensation.models.base import APPEND_ONLY, KEPT, TenantRow, parent, tenant_key
 
 
 class Work(models.Model):

@@ -62,9 +62,15 @@ def enqueue(entry: Obligation) -> None:
     """Make an entry due: at once, or when its backoff ends."""
     move(entry, ObligationState.READY)
     due = Greatest(Now(), Value(entry.next_attempt_at)) if entry.next_attempt_at else Now()
-    node_type = entry.node_type_version.node_type_id if entry.node_type_version else None
+    version = entry.node_type_version
+    if version is None:
+        raise ValueError("an irreversible entry is never due")
     Work.objects.create(
-        obligation=entry, tenant_id=entry.tenant_id, run_id=entry.run_id, node_type_id=node_type, due_at=due
+        obligation=entry,
+        tenant_id=entry.tenant_id,
+        run_id=entry.run_id,
+        node_type_id=version.node_type_id,
+        due_at=due,
     )
 
 

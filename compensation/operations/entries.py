@@ -9,7 +9,7 @@ from compensation.models import Obligation, Work
 
 
 def move(entry: Obligation, state: ObligationState, *, reason: Reason | None = None, **more: Any) -> None:
-    """Set the state with its outcome and ``finished_at``; ``more`` are other changing columns. Caller holds the lock."""
+    """Set the state with its outcome and ``finished_at``; ``more`` are other columns. The caller holds the lock."""
     settled = state in OUTCOME_OF_STATE
     values: dict[str, Any] = {
         "state": state,

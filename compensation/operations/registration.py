@@ -98,8 +98,8 @@ def _next_node_type_version(actor: Principal, node_type: NodeType, document: Map
 
 def _locked(model: type[Row], tenant: Tenant, **named: str) -> Row:
     """The row by name, made if new, under its lock, so that two registrations number one after the other."""
-    model._default_manager.bulk_create([model(tenant=tenant, **named)], ignore_conflicts=True)
-    return model._default_manager.select_for_update(of=("self",)).get(tenant=tenant, **named)
+    model.objects.bulk_create([model(tenant=tenant, **named)], ignore_conflicts=True)
+    return model.objects.select_for_update(of=("self",)).get(tenant=tenant, **named)
 
 
 def _refuse(what: str, problems: Iterable[Problem]) -> None:

@@ -41,7 +41,7 @@ SOMETHING_DUE: Final = f"""
 with eligible as ({ELIGIBLE})
 select exists (select 1 {STARTABLE})
     or exists (select 1 from compensation_work where token is not null and due_at <= clock_timestamp())
-"""
+"""  # noqa: S608 - put together from constants
 
 CLAIM: Final = f"""
 with eligible as materialized ({ELIGIBLE}),
@@ -112,7 +112,7 @@ select l.obligation_id, l.token, l.kind, l.run_id, o.tenant_id, o.idempotency_ke
 from leased l
 join compensation_obligation o on o.id = l.obligation_id
 join audit_tenant n on n.id = o.tenant_id
-"""
+"""  # noqa: S608 - put together from constants
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

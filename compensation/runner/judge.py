@@ -118,7 +118,7 @@ def _safety(entry: Obligation) -> Safety:
     sent = entry.attempt_rows.filter(idempotency_key=entry.idempotency_key).aggregate(first=Min("started_at"))
     age = timezone.now() - sent["first"] if sent["first"] else timedelta()
     return Safety(
-        honours_keys=spec.honours_keys,
+        honours_keys=spec.idempotency.honoured,
         key_age_hours=age / timedelta(hours=1),
         key_lifetime_hours=spec.key_lifetime_hours,
         has_readback=spec.readback is not None,

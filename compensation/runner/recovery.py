@@ -39,7 +39,7 @@ def _recover(obligation_id: uuid.UUID, tenant_id: int, run_id: uuid.UUID) -> boo
             .select_related("node_type_version__node_type")
             .get(pk=obligation_id)
         )
-        step = judge.record_lost(entry, Attempt.objects.get(pk=lease.token))
+        step = judge.record_lost(entry, Attempt.objects.get(obligation=entry, finished_at__isnull=True))
         judge.take_step(run, plan, entry, step)
         advance(run, plan)
         hit("recovery-before-commit")

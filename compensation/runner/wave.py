@@ -49,7 +49,7 @@ class Runner:
                 async with Sessions(response_cap=settings.RESPONSE_CAP) as sessions:
                     await self._loop(database, sessions)
             finally:
-                database.submit(connection.close).result()
+                database.submit(_disconnect).result()
         return self._recorded
 
     async def _loop(self, database: ThreadPoolExecutor, sessions: Sessions) -> None:
@@ -150,3 +150,8 @@ def _record_one(item: Done) -> None:
         counted = judge.record(item)
     if not counted:
         log.info("result came after its lease was taken over; not recorded", obligation=str(item.claimed.obligation_id))
+
+
+def _disconnect() -> None:
+    """Give back the connection of the thread this runs in."""
+    connection.close()
