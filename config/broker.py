@@ -54,13 +54,21 @@ class Channel(virtual.Channel):
         except FileNotFoundError:
             return None
         try:
-            message: dict[str, Any] = loads(taken.read_bytes())
-            self.Message(message, channel=self)
+            message = self._decoded(taken.read_bytes())
             taken.unlink()
         except Exception:
             # Whatever somebody put into the folder, it must cost a log line and not the worker.
             logger.exception("a file in the broker's folder is not a message: %s, kept as %s", path.name, taken.name)
             return None
+        return message
+
+    def _decoded(self, content: bytes) -> dict[str, Any]:
+        """Raises one error or another unless `content` has all that kombu and Celery take for granted."""
+        message: dict[str, Any] = loads(content)
+        route = message["properties"]["delivery_info"]
+        if not all(isinstance(text, str) for text in (message["body"], route["exchange"], route["routing_key"])):
+            raise TypeError("body, exchange and routing_key must be text")
+        self.Message(message, channel=self)
         return message
 
     def _messages(self, queue: str) -> Iterator[Path]:
@@ -88,6 +96,10 @@ class Transport(virtual.Transport):
     driver_name = "filesystem"
     polling_interval = POLLING_INTERVAL_S
     implements = virtual.Transport.implements.extend(exchange_type=frozenset(["direct"]))
+
+    @property
+    def default_connection_params(self) -> dict[str, Any]:
+        return {}  # a folder has no host to fall back on
 
     def driver_version(self) -> str:
         return "1"

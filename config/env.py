@@ -18,20 +18,21 @@ _env = environ.Env()
 
 
 def text(name: str, default: str = "") -> str:
-    return str(_env.str(name, default=default))
+    """An empty variable counts as absent, as in `DATABASE_URL= make demo`."""
+    return str(_env.str(name, default="")) or default
 
 
 def flag(name: str, *, default: bool) -> bool:
-    return bool(_env.bool(name, default=default))
+    return bool(_env.bool(name)) if text(name) else default
 
 
 def words(name: str, default: list[str]) -> list[str]:
-    return list(_env.list(name, default=default))
+    return list(_env.list(name, default=[])) or default
 
 
 def number(name: str, default: int, *, least: int = 1) -> int:
     """An integer of at least `least`; ImproperlyConfigured names the variable otherwise."""
-    raw = text(name, str(default))
+    raw = text(name) or str(default)
     if not raw.isascii() or not raw.isdigit() or int(raw) < least:
         raise ImproperlyConfigured(f"{name}={raw!r} is not valid: expected an integer of at least {least}.")
     return int(raw)

@@ -12,6 +12,7 @@ import os
 import pwd
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -194,9 +195,10 @@ class Server:
         return False
 
     def _clear_remains(self) -> None:
-        """End the backends that a killed postmaster left, then drop its pid file: it may name a reused pid.
+        """End the backends that a killed postmaster left, then drop its lock files.
 
-        Two postmasters, or a postmaster beside foreign backends, would corrupt the data; so the order matters.
+        The files may name a reused pid, or a zombie, which would keep PostgreSQL from starting. Two postmasters, or one
+        beside the backends of another, would corrupt the data; so the order matters.
         """
         left = [process for process in psutil.process_iter() if self._is_ours(process)]
         for process in left:
@@ -206,7 +208,8 @@ class Server:
         for process in alive:
             process.kill()
         psutil.wait_procs(alive)
-        (self.cluster / "postmaster.pid").unlink(missing_ok=True)
+        for lock in (self.cluster / "postmaster.pid", self.socket_dir / ".s.PGSQL.5432.lock"):
+            lock.unlink(missing_ok=True)
 
     def _make_socket_dir(self) -> None:
         if self.socket_dir == self.cluster:
@@ -255,20 +258,21 @@ class Identity:
         if self.account is not None:
             os.chown(folder, *self.account)
 
-    def _popen(self, words: list[str]) -> psutil.Popen:
-        if self.account is None:
-            return psutil.Popen([*self.prefix, *words], cwd="/")
-        uid, gid = self.account
-        return psutil.Popen(words, cwd="/", user=uid, group=gid, extra_groups=[])
-
     def reaches(self, data_dir: Path) -> bool:
         """Whether this identity can run the programs and enter `data_dir`."""
-        probe = ["sh", "-c", 'cd "$1" && exec "$2" --version', "sh", str(data_dir), str(bin_dir() / "postgres")]
+        script = 'cd "$1" && exec "$2" --version'
         try:
-            code: int = self._popen(probe).wait()
+            probe = self._popen(["sh", "-c", script, "sh", str(data_dir), str(bin_dir() / "postgres")], quiet=True)
         except OSError:
             return False
-        return code == 0
+        return bool(probe.wait() == 0)
+
+    def _popen(self, words: list[str], *, quiet: bool = False) -> psutil.Popen:
+        output = subprocess.DEVNULL if quiet else None
+        uid, gid, groups = (*self.account, []) if self.account else (None, None, None)
+        return psutil.Popen(
+            [*self.prefix, *words], cwd="/", stdout=output, stderr=output, user=uid, group=gid, extra_groups=groups
+        )
 
 
 def _accounts(*names: str) -> Iterator[tuple[int, int]]:

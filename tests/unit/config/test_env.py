@@ -10,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from config import env
 
 
-@pytest.mark.parametrize("given", ["", "ten", "-1", "1.5", "٣"])
+@pytest.mark.parametrize("given", ["ten", "-1", "0", "1.5", "٣"])
 def test_number_names_the_variable_and_what_is_allowed(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
     monkeypatch.setenv("RECOURSE_RUNNER_SLOTS", given)
     with pytest.raises(ImproperlyConfigured, match=r"RECOURSE_RUNNER_SLOTS=.* an integer of at least 1"):
@@ -61,3 +61,12 @@ def test_a_generated_secret_is_private_and_the_same_for_all_who_race_for_it(tmp_
     assert len(path.read_text()) >= 50
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_an_empty_variable_counts_as_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("A_WORD", "SOME_WORDS", "A_FLAG", "A_NUMBER"):
+        monkeypatch.setenv(name, "")
+    assert env.text("A_WORD", "default") == "default"
+    assert env.words("SOME_WORDS", ["default"]) == ["default"]
+    assert env.flag("A_FLAG", default=True)
+    assert env.number("A_NUMBER", 7) == 7
