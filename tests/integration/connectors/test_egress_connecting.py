@@ -39,7 +39,7 @@ class Answers(AbstractResolver):
 
 async def send(sessions: Sessions, url: str, policy: EgressPolicy, *, follow: bool = False) -> Exchange:
     request = OutboundRequest(method="GET", url=url, headers=(), repeatable=True, follow_same_origin=follow)
-    return await sessions.for_policy(policy).exchange(request, timeout_ms=5000)
+    return await sessions.for_policy(policy).exchange(request, timeout_ms=30_000)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ async def attempt(
             key=key,
             frozen_input=b'{"chargeId":"c-1"}',
             credentials=credentials,
-            timeout_ms=2000,
+            timeout_ms=30_000,
             intent_at=INTENT,
         )
     return result, server
@@ -89,7 +89,7 @@ async def test_clocks_are_the_callers_wall_clock_plus_monotonic_durations() -> N
     assert clocks["effectAt"] is None
     assert clocks["admittedAt"] is not None
     assert clocks["observedAt"] is not None
-    assert clocks["intentAt"] <= clocks["admittedAt"] <= clocks["observedAt"] < "2026-03-01T12:00:02.000Z"
+    assert clocks["intentAt"] <= clocks["admittedAt"] <= clocks["observedAt"] < "2026-03-01T12:00:30.000Z"
 
 
 def answering(body: bytes = b"{}", *, status: int = 200, headers: dict[str, str] | None = None) -> Respond:
@@ -196,7 +196,7 @@ async def test_request_that_cannot_be_made_sends_nothing(credentials: dict[str, 
             key=KEY,
             frozen_input=b"{}",
             credentials=credentials,
-            timeout_ms=2000,
+            timeout_ms=30_000,
             intent_at=INTENT,
         )
     assert (result.error_class, result.sent, result.clocks()["admittedAt"]) == (error_class, False, None)
@@ -242,7 +242,7 @@ async def test_echoed_credential_is_scrubbed_from_receipt_and_output() -> None:
     }
 
 
-async def reading(respond: Respond, *, policy: EgressPolicy = LOOPBACK, timeout_ms: int = 2000) -> ReadbackVerdict:
+async def reading(respond: Respond, *, policy: EgressPolicy = LOOPBACK, timeout_ms: int = 30_000) -> ReadbackVerdict:
     async with Downstream(respond) as server, Sessions() as sessions:
         read = await read_back(
             sessions.for_policy(policy),

@@ -25,7 +25,7 @@ async def send(
     *,
     method: str = "POST",
     policy: EgressPolicy = LOOPBACK,
-    timeout_ms: int = 5000,
+    timeout_ms: int = 30_000,
     body: bytes | None = b'{"chargeId":"c-1"}',
     follow: bool = False,
 ) -> Exchange:
@@ -69,7 +69,7 @@ async def test_timeout_while_connecting_has_sent_nothing() -> None:
     with listener_that_accepts_nobody() as port:
         exchange = await send(f"http://127.0.0.1:{port}/", timeout_ms=SHORT_MS)
     assert (exchange.error, exchange.sent, exchange.status) == (ErrorClass.TIMEOUT, False, None)
-    assert SHORT_MS <= exchange.observed_ms < SHORT_MS * 5
+    assert SHORT_MS <= exchange.observed_ms < SHORT_MS * 20
 
 
 async def no_headers(exchanged: Exchanged) -> None:
@@ -99,7 +99,7 @@ async def test_timeout_after_sending_leaves_the_effect_unknown(respond: Respond)
     """CMP-403: the deadline covers connect to last byte; what left has left."""
     exchange, server = await send_to(respond, timeout_ms=SHORT_MS)
     assert (exchange.error, exchange.sent, exchange.body) == (ErrorClass.TIMEOUT, True, b"")
-    assert SHORT_MS <= exchange.observed_ms < SHORT_MS * 5
+    assert SHORT_MS <= exchange.observed_ms < SHORT_MS * 20
     assert len(server.received) == 1
 
 
@@ -233,8 +233,8 @@ async def test_kept_alive_connection_that_breaks_is_not_sent_again(method: str) 
     async with Downstream(hang_up_on_the_second) as server, Sessions() as sessions:
         session = sessions.for_policy(LOOPBACK)
         request = OutboundRequest(method=method, url=server.url, headers=(), body=b"{}", repeatable=True)
-        first = await session.exchange(request, timeout_ms=5000)
-        second = await session.exchange(request, timeout_ms=5000)
+        first = await session.exchange(request, timeout_ms=30_000)
+        second = await session.exchange(request, timeout_ms=30_000)
     assert first.error is None
     assert (second.error, second.sent) == (ErrorClass.CONNECTION_LOST, True)
     assert (len(server.received), server.connections) == (2, 1)
@@ -247,7 +247,7 @@ async def test_request_that_may_not_be_repeated_gets_a_connection_of_its_own() -
         session = sessions.for_policy(LOOPBACK)
         for repeatable in (True, False, False, True):
             request = OutboundRequest(method="POST", url=server.url, headers=(), repeatable=repeatable)
-            assert (await session.exchange(request, timeout_ms=5000)).error is None
+            assert (await session.exchange(request, timeout_ms=30_000)).error is None
     assert (len(server.received), server.connections) == (4, 3)
 
 
@@ -272,7 +272,7 @@ async def test_no_proxy_of_the_environment_and_no_cookie_is_used(monkeypatch: py
         url = f"http://localhost:{server.port}/"
         request = OutboundRequest(method="GET", url=url, headers=(), repeatable=True)
         for _ in range(2):
-            await sessions.for_policy(parse_allow(["localhost"])).exchange(request, timeout_ms=5000)
+            await sessions.for_policy(parse_allow(["localhost"])).exchange(request, timeout_ms=30_000)
     assert (len(proxy.received), len(server.received)) == (0, 2)
     assert not any("cookie" in request.headers for request in server.received)
 
