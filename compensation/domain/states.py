@@ -147,7 +147,8 @@ _MOVES: Mapping[ObligationState, tuple[ObligationState, ...]] = {
     ),
     _S.UNCERTAIN: (*_REOPENED, _S.HELD, _S.COMPLETED, _S.FAILED, *_SETTLED_BY_A_PERSON),
     _S.HELD: (*_REOPENED, _S.UNCERTAIN, _S.COMPLETED, *_SETTLED_BY_A_PERSON),
-    _S.FAILED: (*_REOPENED, _S.HELD, _S.COMPLETED, *_SETTLED_BY_A_PERSON),
+    # Reopened, what may have been applied is read back first (CMP-405).
+    _S.FAILED: (*_REOPENED, _S.UNCERTAIN, _S.HELD, _S.COMPLETED, *_SETTLED_BY_A_PERSON),
     # Final for ever: `completed` (CMP-312), `irreversible` (CMP-203), and what a person settled.
     _S.COMPLETED: (),
     _S.SKIPPED: (),

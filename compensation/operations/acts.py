@@ -13,7 +13,7 @@ from approvals.models import Interrupt
 from audit.errors import NotFound, RunTerminal, ValidationFailed, VersionConflict
 from audit.models import Decision
 from audit.principals import Principal
-from compensation.domain.states import ObligationState, RunStatus, Trigger
+from compensation.domain.states import NodeKind, ObligationState, RunStatus, Trigger
 from compensation.domain.workflow import WorkflowSpec
 from compensation.models import Obligation, Plan, Run
 from compensation.models.runs import ENDED
@@ -81,6 +81,7 @@ def retry(
         else:
             with _on_entry(act, plan, effect_id, seen) as entry:
                 _refuse_state(entry, RETRYABLE, also=_approval_expired(entry))
+                _refuse_manual_kind(entry)
                 settling.reopen(act, plan, entry)
         hit("act-before-commit")
     waking.wake_after_commit()
@@ -112,6 +113,7 @@ def terminate(*, actor: Principal, run_id: uuid.UUID, seen: Seen, justification:
         plan = _plan_of(act)
         _refuse_version(plan, seen)
         remaining = list(plan.entries.filter(outcome__isnull=True).order_by("position"))
+        _refuse_nothing_to_end(plan, remaining)
         waived = [entry for entry in remaining if entry.waive_requires_approval]
         if waived:
             interrupt = _ask_waive(act, plan, remaining, "terminate")
@@ -155,6 +157,15 @@ def require_justification(text: str) -> str:
             "A justification is required; nothing was changed.", [{"pointer": "/justification", "message": message}]
         )
     return cleaned
+
+
+def _refuse_nothing_to_end(plan: Plan, remaining: Sequence[Obligation]) -> None:
+    undone = plan.mint_failure is not None or plan.entries.filter(state=ObligationState.FAILED).exists()
+    if not remaining and not undone:
+        raise VersionConflict(
+            "Every entry of this plan has its outcome; nothing was terminated.",
+            details={"planVersion": plan.plan_version},
+        )
 
 
 def _plan_of(act: Act) -> Plan:
@@ -207,6 +218,15 @@ def _refuse_state(entry: Obligation, allowed: Sequence[ObligationState], *, also
         raise VersionConflict(
             f"This act is not for an entry that is '{entry.state}'; nothing was changed.",
             details={"state": entry.state, "allowed": [str(state) for state in allowed]},
+        )
+
+
+def _refuse_manual_kind(entry: Obligation) -> None:
+    """A person's task is not presented again; it is recorded as done, with evidence (CMP-615)."""
+    if entry.node_type_version is not None and entry.node_type_version.kind == NodeKind.MANUAL:
+        raise VersionConflict(
+            "A person does this one: record it by substituting with a receipt and evidence; nothing was changed.",
+            details={"state": entry.state},
         )
 
 

@@ -10,9 +10,10 @@ from django.db.models.functions import Greatest, Now
 
 from compensation.domain.heads import Standing, unblocked
 from compensation.domain.states import ObligationState, OrderingModel
-from compensation.models import Obligation, Plan, Run, Work
+from compensation.models import Obligation, Plan, Run
 from compensation.operations import asking, attention, log, rollup
 from compensation.operations.entries import move
+from compensation.operations.queue import dequeue, enqueue
 
 QUEUED = (ObligationState.READY, ObligationState.RETRY_SCHEDULED)
 
@@ -42,7 +43,7 @@ def _open_and_take_back(run: Run, plan: Plan, entries: Sequence[Obligation]) -> 
         if entry.effect_id in free and entry.state == ObligationState.WAITING:
             _open(run, plan, entry)
         elif entry.effect_id not in free and entry.state in QUEUED:
-            Work.objects.filter(obligation=entry).delete()
+            dequeue(entry)
             move(entry, ObligationState.WAITING)
 
 
@@ -55,23 +56,14 @@ def _open(run: Run, plan: Plan, entry: Obligation) -> None:
         move(entry, ObligationState.AWAITING_APPROVAL)
         asking.ask_to_run(run, plan, entry)
     else:
-        enqueue(entry)
+        _make_due(entry)
 
 
-def enqueue(entry: Obligation) -> None:
-    """Make an entry due: at once, or when its backoff ends."""
+def _make_due(entry: Obligation) -> None:
+    """Due at once, or when its backoff ends."""
+    due = Greatest(Now(), Value(entry.next_attempt_at)) if entry.next_attempt_at else None
     move(entry, ObligationState.READY)
-    due = Greatest(Now(), Value(entry.next_attempt_at)) if entry.next_attempt_at else Now()
-    version = entry.node_type_version
-    if version is None:
-        raise ValueError("an irreversible entry is never due")
-    Work.objects.create(
-        obligation=entry,
-        tenant_id=entry.tenant_id,
-        run_id=entry.run_id,
-        node_type_id=version.node_type_id,
-        due_at=due,
-    )
+    enqueue(entry, due=due)
 
 
 def _close_or_reopen(run: Run, plan: Plan, entries: Sequence[Obligation], *, manual: bool) -> None:

@@ -1,14 +1,18 @@
 """What the acts do to entries and plans once they may (CMP-406, 609)."""
 
+from typing import Any
+
 from django.db.models.functions import Now
 
 from approvals.models import InterruptState
 from compensation.domain.states import Disposition, ObligationState, Reason
-from compensation.models import Obligation, Plan, Run, Work
+from compensation.models import Obligation, Plan, Run
 from compensation.operations import asking, attention, log
 from compensation.operations.acting import Act
 from compensation.operations.advance import advance
 from compensation.operations.entries import move
+from compensation.operations.queue import dequeue, enqueue
+from compensation.operations.safety import readback_first
 
 
 def fail(run: Run, plan: Plan, entry: Obligation, *, reason: Reason) -> None:
@@ -23,19 +27,27 @@ def fail(run: Run, plan: Plan, entry: Obligation, *, reason: Reason) -> None:
 
 
 def reopen(act: Act, plan: Plan, entry: Obligation) -> None:
-    """A fresh start for an entry under its own identity: bounds afresh, the total kept (CMP-505, 609)."""
+    """A fresh start for an entry under its own identity: bounds afresh, the total kept (CMP-505, 609).
+
+    What may have been applied and can be read back is read back before it is presented again (CMP-405).
+    """
     denied = entry.reason == Reason.APPROVAL_DENIED
     barred = sorted({*entry.barred, act.actor.user.pk}) if denied and act.actor.user else entry.barred
     attention.resolve(plan, entry, by=act.actor.label)
-    Work.objects.filter(obligation=entry).delete()
-    move(entry, ObligationState.WAITING, spent=0, crash_streak=0, next_attempt_at=None, barred=barred)
+    afresh: dict[str, Any] = {"spent": 0, "crash_streak": 0, "next_attempt_at": None, "barred": barred}
+    if readback_first(entry):
+        move(entry, ObligationState.UNCERTAIN, **afresh)
+        enqueue(entry, kind="readback")
+    else:
+        dequeue(entry)
+        move(entry, ObligationState.WAITING, **afresh)
 
 
 def skip(run: Run, plan: Plan, entry: Obligation, *, by: str) -> None:
     """Leave an entry's effect as it is, for ever."""
     attention.resolve(plan, entry, by=by)
     asking.withdraw(run, [entry], InterruptState.WITHDRAWN)
-    Work.objects.filter(obligation=entry).delete()
+    dequeue(entry)
     move(entry, ObligationState.SKIPPED, next_attempt_at=None)
 
 
@@ -55,7 +67,7 @@ def terminate(run: Run, plan: Plan, *, by: str) -> None:
 
 def terminate_entry(run: Run, plan: Plan, entry: Obligation) -> None:
     """End one entry of a terminated plan; ``compensation.failed`` with `operator-terminated` (CMP-501)."""
-    Work.objects.filter(obligation=entry).delete()
+    dequeue(entry)
     move(entry, ObligationState.TERMINATED, reason=Reason.OPERATOR_TERMINATED, next_attempt_at=None)
     log.entry_event(run, plan, entry, "failed", reason=Reason.OPERATOR_TERMINATED)
 
@@ -64,5 +76,5 @@ def complete_elsewhere(run: Run, plan: Plan, entry: Obligation, *, receipt: obje
     """Complete an entry that a person did outside, and say by whom (CMP-615)."""
     attention.resolve(plan, entry, by=by)
     asking.withdraw(run, [entry], InterruptState.VOID, handlers=[asking.RUN_IT, asking.WAIVE_IT])
-    Work.objects.filter(obligation=entry).delete()
+    dequeue(entry)
     move(entry, ObligationState.COMPLETED, receipt=receipt, completed_by=by, next_attempt_at=None)

@@ -8,12 +8,14 @@ from audit.errors import ValidationFailed
 from compensation.domain.node_type import NodeTypeSpec, validate_input
 from compensation.domain.plan import MintedEntry, plan_digest, substituted
 from compensation.domain.problems import to_wire
-from compensation.domain.states import AttemptOutcome, NodeKind, ObligationState
-from compensation.models import NodeTypeVersion, Obligation, Plan, PlanVersion, Run, Work
+from compensation.domain.states import NodeKind, ObligationState
+from compensation.models import NodeTypeVersion, Obligation, Plan, PlanVersion, Run
 from compensation.operations import asking, attention, settling
 from compensation.operations.acting import Act
 from compensation.operations.entries import move
 from compensation.operations.frozen import as_minted, substitutable_columns_of
+from compensation.operations.queue import dequeue
+from compensation.operations.safety import proven_not_applied
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,20 +95,9 @@ def apply(run: Run, plan: Plan, entry: Obligation, chosen: NodeTypeVersion, *, b
     _put_in_place(entry, chosen, minted, user_id=user_id)
 
 
-def proven_not_applied(entry: Obligation) -> bool:
-    """Whether every earlier attempt surely had no effect: refused, never sent, or read back as not applied twice."""
-    for attempt in entry.attempt_rows.all():
-        if attempt.outcome == AttemptOutcome.FAILED:
-            continue
-        verdicts = list(attempt.readbacks.order_by("number").values_list("verdict", flat=True))
-        if verdicts[-2:] != ["not_applied", "not_applied"]:
-            return False
-    return True
-
-
 def _put_in_place(entry: Obligation, chosen: NodeTypeVersion, minted: MintedEntry, *, user_id: int | None) -> None:
     """The new action under the entry's own identity, bounds afresh; whoever chose it may not approve it (CMP-608)."""
-    Work.objects.filter(obligation=entry).delete()
+    dequeue(entry)
     move(
         entry,
         ObligationState.WAITING,

@@ -4,22 +4,23 @@ import random
 from datetime import timedelta
 
 from django.conf import settings
-from django.db.models import Min, Value
+from django.db.models import Value
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from compensation.connectors.http import CallResult
 from compensation.connectors.readback import ReadbackVerdict
 from compensation.domain.breaker import Breaker, after_failure
-from compensation.domain.node_type import NodeTypeSpec
 from compensation.domain.readback import Reading, ReadVerdict, after_readback
-from compensation.domain.retry import Safety, Step, StepKind, Verdict, attempt_outcome, delay_ms, next_step
+from compensation.domain.retry import Step, StepKind, Verdict, attempt_outcome, delay_ms, next_step
 from compensation.domain.states import AttemptOutcome, ObligationState
 from compensation.models import Attempt, NodeType, Obligation, Plan, Readback, Run, Work
 from compensation.operations import attention, holds, settling
 from compensation.operations.acting import lock_plan, lock_run
 from compensation.operations.advance import advance
 from compensation.operations.entries import move
+from compensation.operations.queue import dequeue, enqueue
+from compensation.operations.safety import safety_of, spec_of_entry
 from compensation.runner.claims import Claimed
 from compensation.runner.results import Done
 from config.failpoints import hit
@@ -50,7 +51,7 @@ def record_lost(claimed_entry: Obligation, attempt: Attempt) -> Step:
     entry.save(update_fields=["spent", "crash_streak"])
     return next_step(
         Verdict.UNKNOWN,
-        safety=_safety(entry),
+        safety=safety_of(entry),
         spent=entry.spent,
         max_attempts=entry.max_attempts,
         retry_delay_ms=0,
@@ -101,7 +102,7 @@ def _record_attempt(entry: Obligation, done: Done, result: CallResult) -> Step:
     _feed_breaker(entry, verdict)
     return next_step(
         verdict,
-        safety=_safety(entry),
+        safety=safety_of(entry),
         spent=entry.spent,
         max_attempts=entry.max_attempts,
         retry_delay_ms=delay_ms(max(1, entry.spent), entry.backoff_ms, random.random(), result.retry_after_ms),
@@ -110,25 +111,6 @@ def _record_attempt(entry: Obligation, done: Done, result: CallResult) -> Step:
 
 def _finish(attempt: Attempt, **recorded: object) -> None:
     Attempt.objects.filter(pk=attempt.pk, finished_at__isnull=True).update(finished_at=Now(), **recorded)
-
-
-def _safety(entry: Obligation) -> Safety:
-    """Whether this entry's present key is still remembered downstream, counted from its first send (CMP-405)."""
-    spec = _spec(entry)
-    sent = entry.attempt_rows.filter(idempotency_key=entry.idempotency_key).aggregate(first=Min("started_at"))
-    age = timezone.now() - sent["first"] if sent["first"] else timedelta()
-    return Safety(
-        honours_keys=spec.idempotency.honoured,
-        key_age_hours=age / timedelta(hours=1),
-        key_lifetime_hours=spec.key_lifetime_hours,
-        has_readback=spec.readback is not None,
-    )
-
-
-def _spec(entry: Obligation) -> NodeTypeSpec:
-    if entry.node_type_version is None:
-        raise LookupError("an irreversible entry is never called")
-    return NodeTypeSpec.from_document(entry.node_type_version.document)
 
 
 def _record_readback(entry: Obligation, result: ReadbackVerdict) -> Step:
@@ -148,7 +130,7 @@ def _record_readback(entry: Obligation, result: ReadbackVerdict) -> Step:
         entry.save(update_fields=["receipt"])
     return after_readback(
         [_reading(row, attempt) for row in attempt.readbacks.order_by("number")],
-        settle_ms=_spec(entry).settle_ms,
+        settle_ms=spec_of_entry(entry).settle_ms,
         spent=entry.spent,
         max_attempts=entry.max_attempts,
         backoff_ms=entry.backoff_ms,
@@ -184,33 +166,33 @@ def _complete(run: Run, plan: Plan, entry: Obligation, _: Step) -> None:
 
 def _retry(run: Run, plan: Plan, entry: Obligation, step: Step) -> None:
     due = Now() + Value(timedelta(milliseconds=step.after_ms))
-    Work.objects.filter(obligation=entry).update(kind="attempt", token=None, due_at=due)
+    enqueue(entry, due=due)
     move(entry, ObligationState.RETRY_SCHEDULED, next_attempt_at=due)
 
 
 def _read_back(run: Run, plan: Plan, entry: Obligation, step: Step) -> None:
     due = Now() + Value(timedelta(milliseconds=step.after_ms))
-    Work.objects.filter(obligation=entry).update(kind="readback", token=None, due_at=due)
+    enqueue(entry, kind="readback", due=due)
     if entry.state != ObligationState.UNCERTAIN:
         move(entry, ObligationState.UNCERTAIN)
 
 
 def _hold_uncertain(run: Run, plan: Plan, entry: Obligation, _: Step) -> None:
     """Nothing can tell whether it was applied: an operator decides, seeing why (CMP-405)."""
-    Work.objects.filter(obligation=entry).delete()
+    dequeue(entry)
     move(entry, ObligationState.UNCERTAIN)
     attention.call_for_manual(run, plan, entry, cause="uncertain")
 
 
 def _hold_entry(run: Run, plan: Plan, entry: Obligation, _: Step) -> None:
-    Work.objects.filter(obligation=entry).delete()
+    dequeue(entry)
     move(entry, ObligationState.HELD)
     attention.call_for_manual(run, plan, entry, cause="crash-loop")
 
 
 def _hold_node_type(run: Run, plan: Plan, entry: Obligation, _: Step) -> None:
     """A key is wrong, not the obligation (CMP-402)."""
-    Work.objects.filter(obligation=entry).delete()
+    dequeue(entry)
     move(entry, ObligationState.HELD)
     if entry.node_type_version is not None:
         holds.hold_for_credentials(run.tenant, entry.node_type_version.node_type)

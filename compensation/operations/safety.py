@@ -1,0 +1,51 @@
+"""What makes it safe to present an entry again (CMP-405)."""
+
+from datetime import timedelta
+
+from django.db.models import Min
+from django.utils import timezone
+
+from compensation.domain.node_type import NodeTypeSpec
+from compensation.domain.retry import Safety
+from compensation.domain.states import AttemptOutcome
+from compensation.models import Attempt, Obligation
+
+PROVEN_NOT_APPLIED = ["not_applied", "not_applied"]
+
+
+def spec_of_entry(entry: Obligation) -> NodeTypeSpec:
+    """The frozen node type version of an entry that runs something."""
+    if entry.node_type_version is None:
+        raise LookupError("an irreversible entry is never called")
+    return NodeTypeSpec.from_document(entry.node_type_version.document)
+
+
+def safety_of(entry: Obligation) -> Safety:
+    """Whether the downstream honours keys and still remembers this entry's, counted from its first send."""
+    spec = spec_of_entry(entry)
+    sent = entry.attempt_rows.filter(idempotency_key=entry.idempotency_key).aggregate(first=Min("started_at"))
+    age = timezone.now() - sent["first"] if sent["first"] else timedelta()
+    return Safety(
+        honours_keys=spec.idempotency.honoured,
+        key_age_hours=age / timedelta(hours=1),
+        key_lifetime_hours=spec.key_lifetime_hours,
+        has_readback=spec.readback is not None,
+    )
+
+
+def readback_first(entry: Obligation) -> bool:
+    """Whether an effect that may have been applied must be read back before the entry is presented again."""
+    safety = safety_of(entry)
+    return safety.has_readback and not safety.key_holds and not proven_not_applied(entry)
+
+
+def proven_not_applied(entry: Obligation) -> bool:
+    """Whether every attempt so far surely had no effect: refused, never sent, or twice read back as not applied."""
+    return all(_had_no_effect(attempt) for attempt in entry.attempt_rows.all())
+
+
+def _had_no_effect(attempt: Attempt) -> bool:
+    if attempt.outcome == AttemptOutcome.FAILED:
+        return True
+    verdicts = list(attempt.readbacks.order_by("number").values_list("verdict", flat=True))
+    return verdicts[-2:] == PROVEN_NOT_APPLIED
