@@ -74,6 +74,18 @@ def test_the_check_reaches_beyond_the_page(sandbox: SandboxProcess) -> None:
     assert "undone 2 times" in _page(sandbox, older[1])
 
 
+def test_what_was_made_long_ago_and_undone_just_now_is_shown_once(sandbox: SandboxProcess) -> None:
+    charge = sandbox.post("/payments/charge", {}, key="c").json["chargeId"]
+    for number in range(55):
+        sandbox.post("/mail/send", {}, key=f"m-{number}")
+    sandbox.post("/payments/refund", {"chargeId": charge}, key="r")
+    newest = _page(sandbox)
+    older = re.search(r'href="/(\?before=\d+)"', newest)
+    assert older is not None
+    assert "payments · charged" in newest
+    assert charge not in _page(sandbox, older[1])
+
+
 def test_effects_of_one_correlation_stand_together(sandbox: SandboxProcess) -> None:
     trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     for key, headers in (
