@@ -5,9 +5,11 @@ they are raw ASGI routes, chosen by path in `application` before Django sees the
 """
 
 import os
+from typing import cast
 
 from a2wsgi import WSGIMiddleware
 from a2wsgi.asgi_typing import Receive, Scope, Send
+from a2wsgi.wsgi_typing import WSGIApp
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
 
@@ -17,7 +19,7 @@ from config.wsgi import application as django_application
 THREADS = 16
 
 ensure_database()
-django = WSGIMiddleware(django_application, workers=THREADS)
+django = WSGIMiddleware(cast(WSGIApp, django_application), workers=THREADS)
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:

@@ -26,7 +26,8 @@ class Channel(virtual.Channel):
 
     @property
     def folder(self) -> Path:
-        return Path(self.connection.client.transport_options["folder"])
+        client: Any = self.connection.client
+        return Path(client.transport_options["folder"])
 
     def _put(self, queue: str, message: dict[str, Any], **_: Any) -> None:
         name = f"{time.time_ns():020}-{uuid.uuid4().hex}"

@@ -110,8 +110,8 @@ def _watch(data_dir: Path) -> None:
 def _spawn_guardian(data_dir: Path) -> int:
     """The pid of a new guardian, which outlives us. (A Popen would complain of that at exit.)"""
     log = os.open(log_path(data_dir), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    streams = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
-    streams += [(os.POSIX_SPAWN_DUP2, log, descriptor) for descriptor in (1, 2)]
+    output = [(os.POSIX_SPAWN_DUP2, log, descriptor) for descriptor in (1, 2)]
+    streams = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), *output]
     try:
         command = [sys.executable, "-P", postgres_guardian.__file__, str(data_dir)]
         return os.posix_spawn(sys.executable, command, os.environ, file_actions=streams)
@@ -120,8 +120,8 @@ def _spawn_guardian(data_dir: Path) -> int:
 
 
 def _accepts(data_dir: Path) -> bool:
-    where = ("--host", socket_dir(data_dir), "--username=postgres", "--dbname=postgres")
-    command = [bin_dir() / "pg_isready", "--quiet", "--timeout=2", *where]
+    where = ("--host", str(socket_dir(data_dir)), "--username=postgres", "--dbname=postgres")
+    command = [str(bin_dir() / "pg_isready"), "--quiet", "--timeout=2", *where]
     return subprocess.run(command, check=False).returncode == 0
 
 

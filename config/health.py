@@ -16,7 +16,7 @@ from kombu.exceptions import OperationalError as BrokerError
 from compensation.models import WorkerHeartbeat
 
 HEARTBEAT_MAX_AGE = timedelta(seconds=15)
-BROKER_TIMEOUT_S = 2.0
+BROKER_TIMEOUT_S = 2
 
 
 @require_safe

@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import psutil
 
@@ -269,10 +269,10 @@ class Identity:
 
     def _popen(self, words: list[str], *, quiet: bool = False) -> psutil.Popen:
         output = subprocess.DEVNULL if quiet else None
-        uid, gid, groups = (*self.account, []) if self.account else (None, None, None)
-        return psutil.Popen(
-            [*self.prefix, *words], cwd="/", stdout=output, stderr=output, user=uid, group=gid, extra_groups=groups
-        )
+        who: dict[str, Any] = {}
+        if self.account is not None:
+            who = {"user": self.account[0], "group": self.account[1], "extra_groups": []}
+        return psutil.Popen([*self.prefix, *words], cwd="/", stdout=output, stderr=output, **who)
 
 
 def _accounts(*names: str) -> Iterator[tuple[int, int]]:

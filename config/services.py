@@ -5,6 +5,7 @@ import sys
 from django.conf import settings
 
 from config import embedded
+from config.postgres_guardian import EmbeddedPostgresError
 
 
 def ensure_database() -> None:
@@ -13,6 +14,6 @@ def ensure_database() -> None:
         return
     try:
         embedded.ensure(settings.DATA_DIR)
-    except embedded.EmbeddedPostgresError as error:
+    except EmbeddedPostgresError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(2)

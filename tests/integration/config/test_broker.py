@@ -32,7 +32,9 @@ def channel(folder: Path) -> Iterator[Callable[[], broker.Channel]]:
 
     def opened() -> broker.Channel:
         connections.append(Connection("filesystem://", transport_options={"folder": str(folder)}))
-        return connections[-1].channel()
+        channel = connections[-1].channel()
+        assert isinstance(channel, broker.Channel)
+        return channel
 
     yield opened
     for connection in connections:

@@ -7,6 +7,7 @@ import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -32,7 +33,8 @@ class Worker:
         eventually(lambda: " ready." in self.log.read_text(), timeout=60)
 
     def send(self, word: str, connection: Connection | None = None) -> None:
-        note.apply_async((str(self.notes), word), queue=self.queue, connection=connection)
+        options: dict[str, Any] = {"queue": self.queue, "connection": connection}
+        note.apply_async((str(self.notes), word), **options)
 
     def words(self) -> list[str]:
         return self.notes.read_text().split() if self.notes.exists() else []

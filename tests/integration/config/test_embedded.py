@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from config import embedded
-from config.postgres_guardian import OTHERS, cluster_dir, socket_dir
+from config.postgres_guardian import OTHERS, EmbeddedPostgresError, cluster_dir, socket_dir
 from tests.waiting import eventually
 
 USE = """
@@ -189,7 +189,7 @@ def test_a_server_that_cannot_start_is_refused_with_the_name_of_its_log(tmp_path
     cluster = cluster_dir(tmp_path)
     cluster.mkdir()
     (cluster / "PG_VERSION").write_text("9.6\n")
-    with pytest.raises(embedded.EmbeddedPostgresError) as refused:
+    with pytest.raises(EmbeddedPostgresError) as refused:
         embedded.ensure(tmp_path)
     assert str(embedded.log_path(tmp_path)) in str(refused.value)
     assert "DATABASE_URL" in str(refused.value)
