@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from compensation.domain.problems import Problem
-from compensation.domain.shapes import Check, boolean, closed, free_object, integer, nullable, number, one_of, text
+from compensation.domain.shapes import (
+    MAX_STORED_INTEGER,
+    Check,
+    boolean,
+    closed,
+    free_object,
+    integer,
+    nullable,
+    number,
+    one_of,
+    text,
+)
 from compensation.domain.states import OrderingModel, Reason
 
 COMPENSATION_EVENTS = (
@@ -21,23 +33,21 @@ COMPENSATION_EVENTS = (
 HEX_DIGEST = "[0-9a-f]{64}"
 MAX_ID = 512
 
-COMPENSATION_PAYLOAD_SCHEMA: Mapping[str, object] = MappingProxyType(
-    {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["compensationId"],
-        "properties": {
-            "compensationId": {"type": "string", "minLength": 1, "maxLength": MAX_ID},
-            "nodeId": {"type": "string", "minLength": 1, "maxLength": MAX_ID},
-            "effectId": {"type": "string", "pattern": f"^{HEX_DIGEST}$"},
-            "attempt": {"type": "integer", "minimum": 1, "maximum": 2**31 - 1},
-            "orderingModel": {"enum": [model.value for model in OrderingModel]},
-            "planVersion": {"type": "integer", "minimum": 1, "maximum": 2**31 - 1},
-            "reason": {"enum": [reason.value for reason in Reason]},
-        },
-    }
-)
+COMPENSATION_PAYLOAD_SCHEMA: Mapping[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["compensationId"],
+    "properties": {
+        "compensationId": {"type": "string", "minLength": 1, "maxLength": MAX_ID},
+        "nodeId": {"type": "string", "minLength": 1, "maxLength": MAX_ID},
+        "effectId": {"type": "string", "pattern": f"^{HEX_DIGEST}$", "maxLength": 64},
+        "attempt": {"type": "integer", "minimum": 1, "maximum": MAX_STORED_INTEGER},
+        "orderingModel": {"enum": [model.value for model in OrderingModel]},
+        "planVersion": {"type": "integer", "minimum": 1, "maximum": MAX_STORED_INTEGER},
+        "reason": {"enum": [reason.value for reason in Reason]},
+    },
+}
 """The published JSON Schema of all six compensation events; `check_event` is the same rule, faster."""
 
 

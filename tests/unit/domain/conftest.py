@@ -1,0 +1,6 @@
+"""Property tests are judged by what they find, not by how busy the machine is."""
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("domain", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("domain")
