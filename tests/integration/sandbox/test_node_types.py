@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import jsonschema
 import pytest
 
+from compensation.domain.node_type import check_node_type
 from tests.support.sandbox import REPOSITORY, SandboxProcess
 
 EXAMPLES = sorted((REPOSITORY / "tests" / "examples").glob("*.json"))
@@ -31,6 +32,15 @@ def test_every_type_an_example_names_has_a_document_that_takes_its_ports(shared:
             inverse = documents[node["compensation"]["nodeTypeId"]]["inputSchema"]
             mapped = set(node["compensation"]["inputMapping"])
             assert set(inverse["required"]) <= mapped <= set(inverse["properties"])
+
+
+def test_every_document_can_be_registered(shared: SandboxProcess) -> None:
+    """CMP-104: the registry finds no fault with any of them, and no two share an id."""
+    documents = shared.node_types()
+    assert {document["nodeTypeId"]: check_node_type(document) for document in documents} == {
+        document["nodeTypeId"]: [] for document in documents
+    }
+    assert len({document["nodeTypeId"] for document in documents}) == len(documents)
 
 
 def test_every_http_type_is_answered_as_its_document_says(shared: SandboxProcess) -> None:
