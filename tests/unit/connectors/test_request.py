@@ -75,7 +75,10 @@ def test_input_value_is_escaped_into_one_segment(value: object, escaped: str) ->
     assert request.url == f"{ORIGIN}/charges/{escaped}/refund?key={KEY}"
 
 
-@given(st.text(min_size=1, max_size=20).filter(lambda text: text.isprintable() or text.isascii()))
+I_JSON_TEXT = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+
+
+@given(st.text(I_JSON_TEXT, min_size=1, max_size=20))
 def test_no_value_moves_the_request_elsewhere(value: str) -> None:
     spec = node_type(request={"url": ORIGIN + "/charges/{input.id}/refund"})
     try:
