@@ -4,6 +4,7 @@ A slow downstream delays its own plan, not the wave; no transaction is open duri
 """
 
 import asyncio
+import contextlib
 import os
 import socket
 from collections.abc import Sequence
@@ -28,7 +29,8 @@ from config.failpoints import hit
 
 log = structlog.get_logger(__name__)
 
-GATHER_S: Final = 0.003
+GATHER_S: Final = 0.003  # lets a batch of results gather when many calls are out
+LOOK_AGAIN_S: Final = 0.1
 
 
 class Runner:
@@ -89,11 +91,13 @@ class Runner:
         return True
 
     async def _until_something_finished(self) -> None:
+        """Wait for a result, but look for newly due work meanwhile: a slow call must not hold up other plans."""
         if not self._in_flight:
             return
         self._wake.clear()
         if not self._finished:
-            await self._wake.wait()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), LOOK_AGAIN_S)
         if self._in_flight > settings.RUNNER_CONCURRENCY // 2:
             await asyncio.sleep(GATHER_S)
 
