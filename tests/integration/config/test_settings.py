@@ -12,7 +12,7 @@ from config.env import BASE_DIR
 COMPLETE = {
     "DATABASE_URL": "postgresql://recourse@db.internal/recourse",
     "CELERY_BROKER_URL": "redis://broker.internal:6379/0",
-    "SECRET_KEY": "k" * 60,
+    "SECRET_KEY": "only-for-this-test-" * 3,
     "ALLOWED_HOSTS": "recourse.internal",
 }
 SHOW = """
