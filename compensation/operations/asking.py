@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from approvals import operations as approvals
 from approvals.models import Interrupt, InterruptState
+from audit.errors import ApprovalRequired
 from compensation.domain.canonical import canonical, digest
 from compensation.models import Obligation, Plan, Run
 from compensation.operations import log
@@ -76,9 +77,9 @@ def ask_about_substitution(
     )
 
 
-def open_question(entry: Obligation, handler: str) -> Interrupt | None:
-    """The open question of this kind about an entry."""
-    return Interrupt.objects.filter(subject_id=entry.pk, handler=handler, state=InterruptState.OPEN).first()
+def open_question(subject: Obligation | Plan, handler: str) -> Interrupt | None:
+    """The open question of this kind about an entry or a plan."""
+    return Interrupt.objects.filter(subject_id=subject.pk, handler=handler, state=InterruptState.OPEN).first()
 
 
 def withdraw(
@@ -113,6 +114,7 @@ def _ask(
     requested_by: int | None = None,
     justification: str = "",
 ) -> Interrupt:
+    _refuse_second_question(subject, handler)
     entry = subject if isinstance(subject, Obligation) else None
     interrupt = approvals.open_interrupt(
         tenant=run.tenant,
@@ -131,3 +133,13 @@ def _ask(
     payload = {"interruptId": str(interrupt.pk), "kind": handler, "digest": interrupt.digest}
     log.append(run, "interrupt.requested", payload, node_id=interrupt.node_key)
     return interrupt
+
+
+def _refuse_second_question(subject: Obligation | Plan, handler: str) -> None:
+    """One question of a kind at a time: a second request for the same approval is told where the first one stands."""
+    asked = open_question(subject, handler)
+    if asked is not None:
+        raise ApprovalRequired(
+            "Another person has already been asked to approve this; nothing was changed.",
+            details={"interruptId": str(asked.pk)},
+        )

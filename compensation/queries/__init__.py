@@ -1,0 +1,1 @@
+"""What a principal may see. Nothing here writes."""
