@@ -1,0 +1,1 @@
+from tests.support.staging import *  # noqa: F403
