@@ -60,6 +60,7 @@ with eligible as materialized ({ELIGIBLE}),
     join compensation_work w on w.obligation_id = k.obligation_id
     join compensation_run r on r.id = w.run_id
     where k.place <= k.room and w.token is null
+        and (%(only)s::uuid is null or w.obligation_id = %(only)s::uuid)
     order by k.due_at
     limit %(limit)s
     for no key update of w, r skip locked
@@ -132,10 +133,14 @@ class Claimed:
     egress_allow: tuple[str, ...]
 
 
-def claim(*, limit: int, worker: str) -> list[Claimed]:
-    """Claim up to ``limit`` due entries in the caller's transaction; their attempts are durable once it commits."""
+def claim(*, limit: int, worker: str, only: uuid.UUID | None = None) -> list[Claimed]:
+    """Claim up to ``limit`` due entries in the caller's transaction; their attempts are durable once it commits.
+
+    ``only`` narrows it to one entry. Raises what the database raises when a wall refuses an attempt.
+    """
+    given = {"limit": limit, "margin": settings.LEASE_MARGIN_MS, "worker": worker, "only": only}
     with connection.cursor() as cursor:
-        cursor.execute(CLAIM, {"limit": limit, "margin": settings.LEASE_MARGIN_MS, "worker": worker})
+        cursor.execute(CLAIM, given)
         return [_claimed(row) for row in cursor.fetchall()]
 
 

@@ -96,9 +96,11 @@ def _record_attempt(entry: Obligation, done: Done, result: CallResult) -> Step:
         clocks=result.clocks(),
     )
     entry.crash_streak = 0
+    if verdict == Verdict.SUCCEEDED:
+        entry.receipt = result.receipt
     if verdict == Verdict.CREDENTIALS_REFUSED:
         entry.spent = max(0, entry.spent - 1)
-    entry.save(update_fields=["crash_streak", "spent"])
+    entry.save(update_fields=["crash_streak", "spent", "receipt"])
     _feed_breaker(entry, verdict)
     return next_step(
         verdict,

@@ -13,14 +13,15 @@ from typing import Final
 
 import structlog
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from compensation.connectors.egress import parse_allow
 from compensation.connectors.http import CallResult, call
 from compensation.connectors.readback import ReadbackVerdict, read_back
 from compensation.connectors.session import Sessions
-from compensation.runner import claims, judge, recovery
+from compensation.runner import claims, judge, quarantine, recovery
+from compensation.runner.claims import Claimed
 from compensation.runner.record import record_successes
 from compensation.runner.results import Done, Order
 from compensation.runner.secrets import credentials_for
@@ -137,16 +138,27 @@ def step(done: Sequence[Done], free: int, worker: str) -> list[Order]:
     for item in done:
         if not item.succeeded:
             _record_one(item)
-    with transaction.atomic():
-        if succeeded:
-            record_successes(succeeded)
-        claimed = claims.claim(limit=free, worker=worker) if free > 0 else []
+    claimed = _turn(succeeded, free, worker)
     hit("after-record" if done else "after-claim")
     secrets = credentials_for(claimed)
     return [
         Order(claimed=each, spec=spec_of(each.node_type_version_id), secrets=secrets.get(each.tenant_id, {}))
         for each in claimed
     ]
+
+
+def _turn(succeeded: Sequence[Done], free: int, worker: str) -> list[Claimed]:
+    """Record the wave's successes and claim the next in one commit; if a wall refuses one row, go one by one."""
+    try:
+        with transaction.atomic():
+            if succeeded:
+                record_successes(succeeded)
+            return claims.claim(limit=free, worker=worker) if free > 0 else []
+    except IntegrityError:
+        log.exception("the database refused something in a wave; going on one by one")
+    for item in succeeded:
+        _record_one(item)
+    return quarantine.claim_one_by_one(limit=free, worker=worker)
 
 
 def _record_one(item: Done) -> None:
