@@ -138,7 +138,7 @@ def claim(*, limit: int, worker: str, only: uuid.UUID | None = None) -> list[Cla
 
     ``only`` narrows it to one entry. Raises what the database raises when a wall refuses an attempt.
     """
-    given = {"limit": limit, "margin": settings.LEASE_MARGIN_MS, "worker": worker, "only": only}
+    given: dict[str, Any] = {"limit": limit, "margin": settings.LEASE_MARGIN_MS, "worker": worker, "only": only}
     with connection.cursor() as cursor:
         cursor.execute(CLAIM, given)
         return [_claimed(row) for row in cursor.fetchall()]

@@ -78,7 +78,8 @@ class Runner:
 
     async def _call(self, sessions: Sessions, order: Order) -> None:
         try:
-            self._finished.append(Done(order=order, result=await reach(sessions, order)))
+            result = await reach(sessions, order)
+            self._finished.append(Done(order=order, result=result))  # looked up now: each turn takes the list away
         finally:
             self._in_flight -= 1
             self._wake.set()
