@@ -12,6 +12,8 @@ MAX_DELAY_MS = 15 * 60 * 1000
 JITTER_SHARE = 0.25
 CRASH_LIMIT = 10
 
+CREDENTIAL_MISSING = "credential-missing"
+REQUEST_INVALID = "request-invalid"
 CREDENTIAL_STATUSES = frozenset({401, 403})
 # Asked to come again, but none of them proves that nothing was applied: a proxy may have passed the request on
 # before it answered. So they leave the effect unknown (CMP-405), and only an honoured key makes a retry safe.
@@ -102,12 +104,22 @@ def classify(answer: Answer, *, success: Collection[int], retryable: Collection[
     4xx that the node type declares `retryable` is no definite rejection.
     """
     if answer.status is None:
-        return Verdict.UNKNOWN if answer.sent else Verdict.NOT_SENT
+        return _without_status(answer)
     if answer.status in success:
         return Verdict.SUCCEEDED if answer.body_readable else Verdict.UNKNOWN
     if answer.status in CREDENTIAL_STATUSES:
         return Verdict.CREDENTIALS_REFUSED
     return Verdict.REJECTED if _is_definite(answer, retryable) else Verdict.UNKNOWN
+
+
+def _without_status(answer: Answer) -> Verdict:
+    """No answer at all. What we ourselves refused to send says so: a missing credential is like a refused one, and a
+    request that cannot be written will never be."""
+    if answer.error_class == CREDENTIAL_MISSING:
+        return Verdict.CREDENTIALS_REFUSED
+    if answer.error_class == REQUEST_INVALID:
+        return Verdict.REJECTED
+    return Verdict.UNKNOWN if answer.sent else Verdict.NOT_SENT
 
 
 def _is_definite(answer: Answer, retryable: Collection[int]) -> bool:
@@ -140,12 +152,15 @@ def next_step(
     retry_delay_ms: int,
     crash_streak: int = 0,
     crash_limit: int = CRASH_LIMIT,
+    earlier_unknown: bool = False,
 ) -> Step:
     """What follows an attempt. `spent` counts the attempts that count, this one included unless our own crash ended
-    it; `crash_streak` the crashes in a row up to now (0 when this attempt gave an answer)."""
+    it; `crash_streak` the crashes in a row up to now (0 when this attempt gave an answer). `earlier_unknown`: an
+    attempt before this one may have been applied, so even a request that was never sent is not safe to repeat once
+    the key is forgotten."""
     if verdict in _SETTLED:
         return _SETTLED[verdict]
-    if verdict == Verdict.UNKNOWN and not safety.key_holds:
+    if (verdict == Verdict.UNKNOWN or earlier_unknown) and not safety.key_holds:
         return Step(StepKind.READBACK if safety.has_readback else StepKind.HOLD_UNCERTAIN)
     return present_again(
         spent=spent,

@@ -2,5 +2,5 @@
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("domain", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("domain", deadline=None, max_examples=75, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("domain")

@@ -54,7 +54,10 @@ def test_cmp_110_an_input_token_names_the_input_it_was_written_from(name: str) -
     assert read_token(f"${{inputs.{name}}}", set()) == RunInput(name)
 
 
-@given(st.sets(st.sampled_from(["a", "b", "a.output.b", "b.output.b", "a.output.output"]), min_size=1), st.data())
+@given(
+    st.sets(st.sampled_from(["a", "b", "a.output", "a.output.b", "b.output.b", "a.output.output"]), min_size=1),
+    st.data(),
+)
 def test_cmp_110_a_token_with_two_valid_splits_is_refused_and_any_other_is_read(nodes: set[str], data: Any) -> None:
     node_id = data.draw(st.sampled_from(sorted(nodes)))
     port = data.draw(st.sampled_from(["p", "b.output.p", "output.b", "b.output.b.output.p"]))
@@ -104,6 +107,8 @@ def test_cmp_110_two_nodes_make_one_token_ambiguous() -> None:
     assert faults(mapping, nodes="a") == []
     assert faults(mapping, nodes="a.output.b") == []
     [(_, message)] = faults(mapping, nodes="a a.output.b")
+    assert "two ways" in message
+    [(_, message)] = faults({"v": "${nodes.a.output.output.b}"}, nodes="a a.output")
     assert "two ways" in message
 
 

@@ -150,6 +150,19 @@ def test_cmp_402_an_unsent_request_is_always_safe_to_repeat(contract: Safety) ->
     ("contract", "kind"),
     [
         (safety(keys=True), StepKind.RETRY),
+        (safety(keys=True, age=24), StepKind.HOLD_UNCERTAIN),
+        (safety(readback=True), StepKind.READBACK),
+        (safety(), StepKind.HOLD_UNCERTAIN),
+    ],
+)
+def test_cmp_405_an_unsent_request_does_not_make_an_earlier_unknown_one_safe(contract: Safety, kind: StepKind) -> None:
+    assert step(Verdict.NOT_SENT, contract, earlier_unknown=True).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("contract", "kind"),
+    [
+        (safety(keys=True), StepKind.RETRY),
         (safety(keys=True, readback=True), StepKind.RETRY),
         (safety(keys=True, age=23.9), StepKind.RETRY),
         (safety(keys=True, age=24), StepKind.HOLD_UNCERTAIN),
@@ -175,3 +188,11 @@ def test_cmp_406_with_keys_the_last_unknown_attempt_exhausts() -> None:
 def test_cmp_402_ten_crashes_in_a_row_hold_the_entry() -> None:
     assert step(Verdict.UNKNOWN, safety(keys=True), spent=0, crash_streak=9).kind == StepKind.RETRY
     assert step(Verdict.UNKNOWN, safety(keys=True), spent=0, crash_streak=10).kind == StepKind.HOLD_ENTRY
+
+
+def test_cmp_402_what_we_refused_to_send_is_no_retry() -> None:
+    """A missing credential holds the node type like a refused one; a request that cannot be written is rejected."""
+    missing = Answer(status=None, sent=False, error_class="credential-missing")
+    invalid = Answer(status=None, sent=False, error_class="request-invalid")
+    assert classify(missing, success={200}) == Verdict.CREDENTIALS_REFUSED
+    assert classify(invalid, success={200}) == Verdict.REJECTED
