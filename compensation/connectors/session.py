@@ -16,6 +16,7 @@ from yarl import URL
 
 from compensation.connectors.egress import CheckedResolver, EgressPolicy, EgressRefusedError, SocketGate, connecting_to
 from compensation.connectors.request import OutboundRequest
+from compensation.domain import retry
 
 RESPONSE_CAP = 262_144
 MAX_REDIRECTS = 3
@@ -37,8 +38,8 @@ class ErrorClass(StrEnum):
     RESPONSE_TOO_LARGE = "response-too-large"
     UNREADABLE = "unreadable"
     REDIRECT = "redirect"
-    REQUEST_INVALID = "request-invalid"
-    CREDENTIAL_MISSING = "credential-missing"
+    REQUEST_INVALID = retry.REQUEST_INVALID
+    CREDENTIAL_MISSING = retry.CREDENTIAL_MISSING
 
 
 @dataclass(frozen=True, slots=True)
