@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import rfc8785
 
@@ -62,13 +63,9 @@ def parse_ijson(raw: bytes, *, max_depth: int = MAX_DEPTH) -> object:
 
 
 def check_ijson(value: object, *, pointer: str = "", max_depth: int = MAX_DEPTH) -> list[Problem]:
-    """What keeps an already parsed value from being I-JSON; never recurses deeper than `max_depth`."""
-    problems: list[Problem] = []
-    for problem in _walk(value, pointer, max_depth):
-        problems.append(problem)
-        if len(problems) == MAX_PROBLEMS:
-            break
-    return problems
+    """What keeps an already parsed value from being I-JSON; at most 100, and never deeper
+    than `max_depth`."""
+    return list(islice(_walk(value, pointer, max_depth), MAX_PROBLEMS))
 
 
 def _refuse_deep(text: str, max_depth: int) -> None:
@@ -206,7 +203,7 @@ def _settled(tree: object) -> object:
 
 def _walk(value: object, pointer: str, levels: int) -> Iterator[Problem]:
     if isinstance(value, (dict, list)) and levels == 0:
-        yield Problem(pointer, "is nested too deep", allowed=f"at most {MAX_DEPTH} levels")
+        yield Problem(pointer, "is nested too deep", allowed="fewer levels")
     elif isinstance(value, dict):
         yield from _walk_members(list(value.items()), pointer, levels)
     elif isinstance(value, _Members):

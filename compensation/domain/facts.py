@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from compensation.domain.canonical import MAX_INTEGER
-from compensation.domain.problems import Problem, join
+from compensation.domain.problems import Problem, few, join
 from compensation.domain.shapes import boolean, closed, free_object, integer, nullable, number, tagged, text
 from compensation.domain.workflow import Variable, WorkflowSpec
 
@@ -64,7 +64,7 @@ def check_fact(fact: object, *, node_ids: Collection[str]) -> list[Problem]:
     problems = _SHAPE(fact, "")
     node_id = fact.get("nodeId") if isinstance(fact, dict) else None
     if isinstance(node_id, str) and node_id not in node_ids:
-        problems.append(Problem("/nodeId", "names no node of the run's workflow", node_id, sorted(node_ids)[:20]))
+        problems.append(Problem("/nodeId", "names no node of the run's workflow", node_id, few(node_ids)))
     return problems
 
 
@@ -84,7 +84,7 @@ def check_inputs(workflow: WorkflowSpec, inputs: object, *, pointer: str = "/inp
     if not isinstance(inputs, dict):
         return [Problem(pointer, "must be an object", inputs, "an object of the workflow's variables")]
     problems = [
-        Problem(join(pointer, name), "is not a variable of the workflow", name, sorted(workflow.variables)[:20])
+        Problem(join(pointer, name), "is not a variable of the workflow", name, few(workflow.variables))
         for name in inputs
         if name not in workflow.variables
     ]

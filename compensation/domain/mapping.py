@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from compensation.domain.canonical import canonical
-from compensation.domain.problems import Problem, join
+from compensation.domain.problems import Problem, few, join
 
 MAX_REFERENCES = 256
 MAX_NODE_ID = 128
@@ -119,7 +119,7 @@ def read_token(token: str, node_ids: Collection[str]) -> Reference:
         raise BadReferenceError(token, "is not a reference of a known form")
     known = [split for split in splits if split.node_id in node_ids]
     if not known:
-        raise BadReferenceError(token, "names an unknown node", sorted(node_ids)[:20])
+        raise BadReferenceError(token, "names an unknown node", few(node_ids))
     if len(known) > 1:
         raise BadReferenceError(token, "could be read in two ways", "a token that names exactly one node and port")
     return known[0]
@@ -154,7 +154,7 @@ def _token_problems(
         yield Problem(pointer, error.why, token, error.allowed)
         return
     if isinstance(reference, RunInput) and reference.name not in variable_names:
-        yield Problem(pointer, "names an input the workflow does not declare", token, sorted(variable_names)[:20])
+        yield Problem(pointer, "names an input the workflow does not declare", token, few(variable_names))
 
 
 def _strings(value: object, pointer: str) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from typing import Any
 from compensation.domain.input_schema import input_problems
 from compensation.domain.jsonpath import extract
 from compensation.domain.node_type_shape import INPUT_BODY, check_shape, contradictions
-from compensation.domain.problems import Problem
+from compensation.domain.problems import Problem, capped
 from compensation.domain.readback import Match
 from compensation.domain.states import NodeKind
 
@@ -166,7 +166,7 @@ def check_node_type(document: object) -> list[Problem]:
     problems = check_shape(document, "")
     if isinstance(document, dict):
         problems += contradictions(document)
-    return problems
+    return capped(problems)
 
 
 def validate_input(spec: NodeTypeSpec, value: object, *, pointer: str = "") -> list[Problem]:

@@ -36,18 +36,20 @@ TIMEOUT_MS = integer(1)
 INPUT_BODY = "$input"
 
 # How a message is framed is the connection's business; a node type that could say it could smuggle a second one.
-FORBIDDEN_HEADERS = frozenset({
-    "connection",
-    "content-length",
-    "cookie",
-    "expect",
-    "host",
-    "keep-alive",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-})  # fmt: skip
+FORBIDDEN_HEADERS = frozenset(
+    {
+        "connection",
+        "content-length",
+        "cookie",
+        "expect",
+        "host",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
 RECOVERY_SCORES = ("restorationGap", "propagationReach", "temporalDecay", "externalDependence")
 
 _HEADER_NAME = text(longest=128, pattern=r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", says="an HTTP header name")

@@ -152,10 +152,14 @@ def check_policy(policy: object, pointer: str, *, manual_intervention: bool) -> 
         return problems
     unadvertised = (name for name, (value, _) in _NEEDS_A_PERSON.items() if policy.get(name) == value)
     return problems + [
-        Problem(join(pointer, name), "needs manual intervention, which is not advertised", policy[name],
-                _NEEDS_A_PERSON[name][1])
+        Problem(
+            join(pointer, name),
+            "needs manual intervention, which is not advertised",
+            policy[name],
+            _NEEDS_A_PERSON[name][1],
+        )
         for name in unadvertised
-    ]  # fmt: skip
+    ]
 
 
 def effective_bounds(declaration: Bounded | None, policy: Bounded | None, node_type: Bounded | None) -> Bounds:

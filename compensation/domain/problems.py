@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 PREVIEW_LENGTH = 120
+MAX_PROBLEMS = 1000
+FEW = 20
 
 
 class _Absent:
@@ -42,6 +45,19 @@ class Problem:
 def to_wire(problems: Iterable[Problem]) -> list[dict[str, str]]:
     """The `details.errors` of a `validation_error`."""
     return [problem.to_wire() for problem in problems]
+
+
+def capped(problems: Sequence[Problem]) -> list[Problem]:
+    """All problems of an honest document; of a hostile one as many as anybody will read."""
+    if len(problems) <= MAX_PROBLEMS:
+        return list(problems)
+    rest = Problem("", f"has {len(problems) - MAX_PROBLEMS} more problems, which are not listed")
+    return [*problems[:MAX_PROBLEMS], rest]
+
+
+def few(names: Iterable[str]) -> list[str]:
+    """The first of what is allowed, in the order it was declared."""
+    return list(islice(names, FEW))
 
 
 def join(pointer: str, token: str | int) -> str:

@@ -16,7 +16,7 @@ from compensation.domain.policy import (
     effective_approval,
     effective_bounds,
 )
-from compensation.domain.problems import Problem
+from compensation.domain.problems import Problem, capped
 from compensation.domain.workflow_rules import cross_problems
 
 __all__ = [
@@ -116,4 +116,4 @@ def check_workflow(
     problems = check(document, "")
     if isinstance(document, dict):
         problems += cross_problems(document, known_node_types=known_node_types)
-    return problems
+    return capped(problems)

@@ -10,12 +10,11 @@ from itertools import chain
 
 from compensation.domain.cycles import find_cycles
 from compensation.domain.mapping import check_mapping
-from compensation.domain.problems import Problem, join
+from compensation.domain.problems import Problem, few, join
 from compensation.domain.shapes import duplicates
 from compensation.domain.states import OrderingModel
 
 Document = Mapping[str, object]
-ALLOWED_IDS = 20
 
 
 def cross_problems(document: Document, *, known_node_types: Collection[str]) -> list[Problem]:
@@ -42,8 +41,10 @@ def _objects(document: Document, name: str) -> list[tuple[int, Document]]:
     )
 
 
-def _named(document: Document, name: str, key: str) -> list[str]:
-    return [value for _, item in _objects(document, name) if isinstance(value := item.get(key), str)]
+def _named(document: Document, name: str, key: str) -> Collection[str]:
+    """The string member `key` of the items of a list member, in the order of the document."""
+    values = (item.get(key) for _, item in _objects(document, name))
+    return dict.fromkeys(value for value in values if isinstance(value, str)).keys()
 
 
 def _inverses(document: Document) -> Iterator[tuple[int, Document, Document, str]]:
@@ -63,18 +64,18 @@ def _duplicates(document: Document) -> Iterator[Problem]:
 
 
 def _loose_edges(document: Document) -> Iterator[Problem]:
-    node_ids = set(_named(document, "nodes", "id"))
+    node_ids = _named(document, "nodes", "id")
     for index, edge in _objects(document, "edges"):
         for end in ("sourceNodeId", "targetNodeId"):
             node_id = edge.get(end)
             if isinstance(node_id, str) and node_id not in node_ids:
-                yield Problem(f"/edges/{index}/{end}", "names no node of this workflow", node_id, _few(node_ids))
+                yield Problem(f"/edges/{index}/{end}", "names no node of this workflow", node_id, few(node_ids))
 
 
 def _loose_inputs(document: Document) -> Iterator[Problem]:
     known = {
-        ("connection", "nodeId"): set(_named(document, "nodes", "id")),
-        ("variable", "variableName"): set(_named(document, "variables", "name")),
+        ("connection", "nodeId"): _named(document, "nodes", "id"),
+        ("variable", "variableName"): _named(document, "variables", "name"),
     }
     for index, node in _objects(document, "nodes"):
         inputs = node.get("inputs")
@@ -83,7 +84,7 @@ def _loose_inputs(document: Document) -> Iterator[Problem]:
                 name = value.get(key) if isinstance(value, dict) and value.get("type") == kind else None
                 if isinstance(name, str) and name not in names:
                     pointer = join(join(f"/nodes/{index}/inputs", port), key)
-                    yield Problem(pointer, "names nothing in this workflow", name, _few(names))
+                    yield Problem(pointer, "names nothing in this workflow", name, few(names))
 
 
 def _contradicting_declarations(document: Document) -> Iterator[Problem]:
@@ -100,7 +101,7 @@ def _unknown_inverses(document: Document, known_node_types: Collection[str]) -> 
     for index, _, _, inverse in _inverses(document):
         if inverse not in known_node_types:
             pointer = f"/nodes/{index}/compensation/nodeTypeId"
-            yield Problem(pointer, "is not a registered node type of this tenant", inverse, _few(known_node_types))
+            yield Problem(pointer, "is not a registered node type of this tenant", inverse, few(known_node_types))
 
 
 def _compensation_cycles(document: Document) -> Iterator[Problem]:
@@ -131,14 +132,10 @@ def _dependency_cycles(document: Document) -> Iterator[Problem]:
 
 
 def _mappings(document: Document) -> Iterator[Problem]:
-    node_ids = set(_named(document, "nodes", "id"))
-    variables = set(_named(document, "variables", "name"))
+    node_ids = _named(document, "nodes", "id")
+    variables = _named(document, "variables", "name")
     for index, _, declaration, _ in _inverses(document):
         mapping = declaration.get("inputMapping")
         if isinstance(mapping, dict):
             pointer = f"/nodes/{index}/compensation/inputMapping"
             yield from check_mapping(mapping, node_ids=node_ids, variable_names=variables, pointer=pointer)
-
-
-def _few(names: Collection[str]) -> list[str]:
-    return sorted(names)[:ALLOWED_IDS]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -295,3 +296,15 @@ def test_the_typed_view_of_a_document() -> None:
     assert spec.policy is not None
     assert spec.policy.triggers == set(Trigger)
     assert spec.policy.ordering_model == OrderingModel.REVERSE_COMPLETION
+
+
+def test_cmp_104_a_hostile_document_is_refused_quickly_and_in_a_bounded_answer() -> None:
+    nodes = [node(f"n{index}") for index in range(3000)]
+    nodes[0]["compensation"] = undone_by("test.unbook", {"v": ["${nodes.ghost.output.x}"] * 256})
+    document = workflow(nodes, *(edge(f"n{index}", f"ghost{index}") for index in range(5000)))
+    document |= {f"unknown{index}": 1 for index in range(5000)}
+    started = time.perf_counter()
+    found = problems_of(document)
+    assert time.perf_counter() - started < 3
+    assert len(found) == 1001
+    assert "more problems" in found[-1][1]
