@@ -20,9 +20,7 @@ def call_for_manual(run: Run, plan: Plan, entry: Obligation | None, *, cause: st
 
 def dead_letter(run: Run, plan: Plan, entry: Obligation | None, *, cause: Reason) -> None:
     """Route the run to the dead letter; ``run.dead_lettered`` once per plan version and cause (CMP-406)."""
-    told = Attention.objects.filter(
-        run=run, plan=plan, obligation=entry, kind="dead_letter", cause=cause, plan_version=plan.plan_version
-    ).exists()
+    told = Attention.objects.filter(plan=plan, kind="dead_letter", cause=cause, plan_version=plan.plan_version).exists()
     _open(run, plan, entry, kind="dead_letter", cause=cause)
     if not told:
         attempts = entry.attempts if entry else 0
@@ -32,8 +30,8 @@ def dead_letter(run: Run, plan: Plan, entry: Obligation | None, *, cause: Reason
         log.append(run, "run.dead_lettered", payload, node_id=entry.node_id if entry else "")
 
 
-def already_dead_lettered(plan: Plan, entry: Obligation) -> bool:
-    """Whether this entry's failure was already told for this plan version: it is told once (CMP §5)."""
+def already_dead_lettered(plan: Plan, entry: Obligation | None) -> bool:
+    """Whether the failure of this entry (or of the mint) was already told for this plan version: once (CMP §5)."""
     return Attention.objects.filter(
         plan=plan, obligation=entry, kind="dead_letter", plan_version=plan.plan_version
     ).exists()
@@ -76,5 +74,5 @@ def _open(run: Run, plan: Plan, entry: Obligation | None, *, kind: str, cause: s
 
 
 def now_in_plan(run: Run, *, by: str) -> None:
-    """Late commits that a later mint took in are no longer loose."""
-    _resolve(Q(run=run, kind="uncompensated", effect__after_mint=False), by)
+    """Late commits that a mint took in, even a mint made again (CMP-112), are no longer loose."""
+    _resolve(Q(run=run, kind="uncompensated"), by)

@@ -134,7 +134,8 @@ def _record_failure(run: Run, plan: Plan, failure: MintFailure) -> None:
     """A mint that cannot resolve a reference runs nothing and says which one (CMP-112)."""
     plan.mint_failure = failure.to_wire()
     plan.save(update_fields=["mint_failure"])
-    log.plan_event(run, plan, "failed", reason=Reason.DEAD_LETTERED, nodeId=failure.node_id)
+    if not attention.already_dead_lettered(plan, None):
+        log.plan_event(run, plan, "failed", reason=Reason.DEAD_LETTERED, nodeId=failure.node_id)
     attention.dead_letter(run, plan, None, cause=Reason.DEAD_LETTERED)
     if plan.disposition == Disposition.MANUAL_INTERVENTION:
         attention.call_for_manual(run, plan, None, cause="mint-failed", reason=Reason.DEAD_LETTERED)

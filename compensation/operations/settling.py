@@ -22,7 +22,7 @@ def fail(run: Run, plan: Plan, entry: Obligation, *, reason: Reason) -> None:
     if not told:
         log.entry_event(run, plan, entry, "failed", reason=reason)
     attention.dead_letter(run, plan, entry, cause=reason)
-    if plan.disposition == Disposition.MANUAL_INTERVENTION:
+    if plan.disposition == Disposition.MANUAL_INTERVENTION and not plan.terminated:
         attention.call_for_manual(run, plan, entry, cause="exhausted", reason=reason)
 
 
@@ -66,10 +66,11 @@ def terminate(run: Run, plan: Plan, *, by: str) -> None:
 
 
 def terminate_entry(run: Run, plan: Plan, entry: Obligation) -> None:
-    """End one entry of a terminated plan; ``compensation.failed`` with `operator-terminated` (CMP-501)."""
+    """End one entry of a terminated plan; ``compensation.failed`` unless its failure was told already (CMP §5)."""
     dequeue(entry)
     move(entry, ObligationState.TERMINATED, reason=Reason.OPERATOR_TERMINATED, next_attempt_at=None)
-    log.entry_event(run, plan, entry, "failed", reason=Reason.OPERATOR_TERMINATED)
+    if not attention.already_dead_lettered(plan, entry):
+        log.entry_event(run, plan, entry, "failed", reason=Reason.OPERATOR_TERMINATED)
 
 
 def complete_elsewhere(run: Run, plan: Plan, entry: Obligation, *, receipt: object, by: str) -> None:

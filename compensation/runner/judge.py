@@ -168,8 +168,8 @@ def _complete(run: Run, plan: Plan, entry: Obligation, _: Step) -> None:
 
 def _retry(run: Run, plan: Plan, entry: Obligation, step: Step) -> None:
     due = Now() + Value(timedelta(milliseconds=step.after_ms))
-    enqueue(entry, due=due)
     move(entry, ObligationState.RETRY_SCHEDULED, next_attempt_at=due)
+    enqueue(entry, due=entry.next_attempt_at)
 
 
 def _read_back(run: Run, plan: Plan, entry: Obligation, step: Step) -> None:

@@ -44,7 +44,12 @@ class House:
         """An API key of `owner`, acting: it counts as its owner."""
         text = ApiKey.generate()
         key = ApiKey.objects.create(
-            tenant=self.tenant, owner=user_of(owner), name="key", hint=text[:8], hash=hash_key(text), scopes=list(scopes)
+            tenant=self.tenant,
+            owner=user_of(owner),
+            name="key",
+            hint=text[:8],
+            hash=hash_key(text),
+            scopes=list(scopes),
         )
         return Principal(tenant=self.tenant, user=owner.user, key=key)
 
