@@ -94,9 +94,9 @@ async def call(
     try:
         request = render(spec, key=key, frozen_input=frozen_input, credentials=credentials)
     except RequestInvalidError:
-        return _unsent(ErrorClass.REQUEST_INVALID, intent_at)
+        return unsent(ErrorClass.REQUEST_INVALID, intent_at)
     except CredentialMissingError:
-        return _unsent(ErrorClass.CREDENTIAL_MISSING, intent_at)
+        return unsent(ErrorClass.CREDENTIAL_MISSING, intent_at)
     exchange = await session.exchange(request, timeout_ms=timeout_ms)
     return _interpret(exchange, spec, request.secrets(), intent_at)
 
@@ -166,7 +166,8 @@ def _interpret(exchange: Exchange, spec: NodeTypeSpec, secrets: Sequence[Secret]
     )
 
 
-def _unsent(error: ErrorClass, intent_at: datetime) -> CallResult:
+def unsent(error: ErrorClass, intent_at: datetime) -> CallResult:
+    """An attempt that ended before one byte of it left us."""
     return CallResult(status=None, error_class=error, sent=False, intent_at=intent_at, observed_ms=0.0)
 
 

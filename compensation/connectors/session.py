@@ -40,6 +40,7 @@ class ErrorClass(StrEnum):
     REDIRECT = "redirect"
     REQUEST_INVALID = retry.REQUEST_INVALID
     CREDENTIAL_MISSING = retry.CREDENTIAL_MISSING
+    LEASE_OVER = "lease-over"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import uuid
 from django.db import transaction
 from django.db.models.functions import Now
 
-from compensation.models import Attempt, Obligation, Work
+from compensation.models import Attempt, Obligation, Run, Work
 from compensation.operations.acting import lock_plan, lock_run
 from compensation.operations.advance import advance
 from compensation.runner import judge
@@ -23,6 +23,8 @@ def recover_expired() -> int:
 
 def _recover(obligation_id: uuid.UUID, tenant_id: int, run_id: uuid.UUID) -> bool:
     with transaction.atomic():
+        if not _lock_if_free(run_id):
+            return False
         run = lock_run(tenant_id, run_id)
         plan = lock_plan(run)
         work = Work.objects.select_for_update(no_key=True).filter(
@@ -44,3 +46,9 @@ def _recover(obligation_id: uuid.UUID, tenant_id: int, run_id: uuid.UUID) -> boo
         advance(run, plan)
         hit("recovery-before-commit")
     return True
+
+
+def _lock_if_free(run_id: uuid.UUID) -> bool:
+    """Lock the run unless somebody else has it: a runner does not wait for one run while all the others are due."""
+    run = Run.objects.select_for_update(no_key=True, skip_locked=True).filter(pk=run_id)
+    return run.first() is not None

@@ -1,5 +1,6 @@
 """A call on its way out, and what it brought back on its way to be recorded."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -13,11 +14,22 @@ from compensation.runner.claims import Claimed
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Order:
-    """A claimed entry with all its call needs, so that no database is asked while calls are out."""
+    """A claimed entry with all its call needs, so that no database is asked while calls are out.
+
+    ``send_by`` is on the monotonic clock, in seconds: the claim plus the lease's margin over the call's own timeout.
+    """
 
     claimed: Claimed
     spec: NodeTypeSpec
     secrets: Mapping[str, Secret] = field(repr=False)
+    send_by: float
+
+    def is_late(self) -> bool:
+        """Whether a call that began now could outlive its lease, because this process stood still since the claim.
+
+        Somebody else may have read the effect back by then, as not applied, and presented it again (CMP-404, 405).
+        """
+        return time.monotonic() > self.send_by
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,24 +1,46 @@
-"""At most a fixed number of runners at once, over all processes (architecture.md, Throughput)."""
+"""At most a fixed number of runners at once, over all processes (architecture.md, Throughput).
 
+A slot is an advisory lock of the very session that does the runner's work. It ends with that session, and the server
+ends the session of a runner that has fallen silent: one that was stopped, or whose machine is gone, holds up nobody.
+"""
+
+import contextlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection
 
 LOCK_SPACE: Final = 0x7265636F  # "reco": advisory locks are shared by everything in a database
+END_WHEN_SILENT: Final = (
+    "select set_config('idle_session_timeout', %(silence)s, false),"
+    " set_config('idle_in_transaction_session_timeout', %(silence)s, false)"
+)
+AS_BEFORE: Final = "reset idle_session_timeout; reset idle_in_transaction_session_timeout"
 
 
-@contextmanager
-def runner_slot() -> Iterator[int | None]:
-    """A free slot held for the body, or None when all are taken. A dead holder's slot frees itself."""
-    slot = next((number for number in range(settings.RUNNER_SLOTS) if _try_lock(number)), None)
-    try:
-        yield slot
-    finally:
-        if slot is not None:
-            _unlock(slot)
+@contextlib.contextmanager
+def runner_slot() -> Iterator[ThreadPoolExecutor | None]:
+    """The one thread whose database session holds a free slot for the body, or None when all are taken."""
+    with ThreadPoolExecutor(1, thread_name_prefix="recourse-db") as database:
+        try:
+            yield database if database.submit(_take).result() else None
+        finally:
+            database.submit(_give_back).result()
+
+
+def silence_ms() -> int:
+    """How long a runner that works is never silent: it looks for work many times within this."""
+    return int(settings.LEASE_MARGIN_MS + 2 * settings.RUNNER_LINGER_MS)
+
+
+def _take() -> bool:
+    if not any(_try_lock(number) for number in range(settings.RUNNER_SLOTS)):
+        return False
+    with connection.cursor() as cursor:
+        cursor.execute(END_WHEN_SILENT, {"silence": str(silence_ms())})
+    return True
 
 
 def _try_lock(slot: int) -> bool:
@@ -28,6 +50,10 @@ def _try_lock(slot: int) -> bool:
     return bool(row and row[0])
 
 
-def _unlock(slot: int) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("select pg_advisory_unlock(%s, %s)", [LOCK_SPACE, slot])
+def _give_back() -> None:
+    """Leave the session to the pool as it came from there. One that is lost has let everything go already."""
+    try:
+        with contextlib.suppress(DatabaseError), connection.cursor() as cursor:
+            cursor.execute(f"select pg_advisory_unlock_all(); {AS_BEFORE}")
+    finally:
+        connection.close()

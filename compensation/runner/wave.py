@@ -7,19 +7,20 @@ import asyncio
 import contextlib
 import os
 import socket
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import structlog
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from compensation.connectors.egress import parse_allow
-from compensation.connectors.http import CallResult, call
+from compensation.connectors.http import CallResult, call, unsent
 from compensation.connectors.readback import ReadbackVerdict, read_back
-from compensation.connectors.session import Sessions
+from compensation.connectors.session import ErrorClass, Sessions
 from compensation.runner import claims, judge, quarantine, recovery
 from compensation.runner.claims import Claimed
 from compensation.runner.record import record_successes
@@ -37,7 +38,9 @@ LOOK_AGAIN_S: Final = 0.1
 class Runner:
     """Drains due work: claims, calls, records, until nothing is due or about to be."""
 
-    def __init__(self, *, name: str = "") -> None:
+    def __init__(self, database: ThreadPoolExecutor, *, name: str = "") -> None:
+        """``database`` is the one thread in which everything is asked and recorded."""
+        self._database = database
         self.name = name or f"{socket.gethostname()}:{os.getpid()}"
         self._finished: list[Done] = []
         self._in_flight = 0
@@ -47,26 +50,22 @@ class Runner:
 
     async def drain(self) -> int:
         """Run until nothing is due within the linger time; returns how many results were recorded."""
-        with ThreadPoolExecutor(1, thread_name_prefix="recourse-db") as database:
-            try:
-                async with Sessions(response_cap=settings.RESPONSE_CAP) as sessions:
-                    await self._loop(database, sessions)
-            finally:
-                database.submit(_disconnect).result()
+        async with Sessions(response_cap=settings.RESPONSE_CAP) as sessions:
+            await self._loop(sessions)
         return self._recorded
 
-    async def _loop(self, database: ThreadPoolExecutor, sessions: Sessions) -> None:
+    async def _loop(self, sessions: Sessions) -> None:
         loop = asyncio.get_running_loop()
         while True:
             done, self._finished = self._finished, []
             free = settings.RUNNER_CONCURRENCY - self._in_flight
-            wave = await loop.run_in_executor(database, step, done, free, self.name)
+            wave = await loop.run_in_executor(self._database, step, done, free, self.name)
             self._recorded += len(done)
             for order in wave:
                 self._launch(sessions, order)
             if self._finished:
                 continue
-            if not self._in_flight and not await self._linger(loop, database):
+            if not self._in_flight and not await self._linger(loop):
                 return
             await self._until_something_finished()
 
@@ -84,9 +83,9 @@ class Runner:
             self._in_flight -= 1
             self._wake.set()
 
-    async def _linger(self, loop: asyncio.AbstractEventLoop, database: ThreadPoolExecutor) -> bool:
+    async def _linger(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Whether work comes due soon enough to wait for it here; waits for it if so."""
-        due_in = await loop.run_in_executor(database, claims.next_due_in_ms)
+        due_in = await loop.run_in_executor(self._database, claims.next_due_in_ms)
         if due_in is None or due_in > settings.RUNNER_LINGER_MS:
             return False
         await asyncio.sleep(due_in / 1000)
@@ -118,6 +117,8 @@ async def reach(sessions: Sessions, order: Order) -> CallResult | ReadbackVerdic
             timeout_ms=claimed.timeout_ms,
         )
     hit("before-send")
+    if order.is_late():
+        return unsent(ErrorClass.LEASE_OVER, timezone.now())
     result = await call(
         session,
         order.spec,
@@ -133,17 +134,26 @@ async def reach(sessions: Sessions, order: Order) -> CallResult | ReadbackVerdic
 
 def step(done: Sequence[Done], free: int, worker: str) -> list[Order]:
     """One turn in the database: take over what was lost, record what finished, claim what is due."""
-    hit("before-record")
+    if done:
+        hit("before-record")
     recovery.recover_expired()
-    succeeded = [item for item in done if item.succeeded]
     for item in done:
         if not item.succeeded:
             _record_one(item)
-    claimed = _turn(succeeded, free, worker)
-    hit("after-record" if done else "after-claim")
+    send_by = time.monotonic() + settings.LEASE_MARGIN_MS / 1000
+    claimed = _turn([item for item in done if item.succeeded], free, worker)
+    if done:
+        hit("after-record")
+    if claimed:
+        hit("after-claim")
     secrets = credentials_for(claimed)
     return [
-        Order(claimed=each, spec=spec_of(each.node_type_version_id), secrets=secrets.get(each.tenant_id, {}))
+        Order(
+            claimed=each,
+            spec=spec_of(each.node_type_version_id),
+            secrets=secrets.get(each.tenant_id, {}),
+            send_by=send_by,
+        )
         for each in claimed
     ]
 
@@ -154,7 +164,10 @@ def _turn(succeeded: Sequence[Done], free: int, worker: str) -> list[Claimed]:
         with transaction.atomic():
             if succeeded:
                 record_successes(succeeded)
-            return claims.claim(limit=free, worker=worker) if free > 0 else []
+            claimed = claims.claim(limit=free, worker=worker) if free > 0 else []
+            if succeeded:
+                hit("record-before-commit")
+            return claimed
     except IntegrityError:
         log.exception("the database refused something in a wave; going on one by one")
     for item in succeeded:
@@ -167,8 +180,3 @@ def _record_one(item: Done) -> None:
         counted = judge.record(item)
     if not counted:
         log.info("result came after its lease was taken over; not recorded", obligation=str(item.claimed.obligation_id))
-
-
-def _disconnect() -> None:
-    """Give back the connection of the thread this runs in."""
-    connection.close()
