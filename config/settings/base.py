@@ -84,7 +84,9 @@ def databases(directory: Path) -> dict[str, dict[str, Any]]:
     """Django's DATABASES for the server that the environment names, or for the embedded one of `directory`."""
     connection = env.database(directory)
     options = {**connection["OPTIONS"], "pool": POOL}
-    return {"default": {**connection, "OPTIONS": options, "CONN_MAX_AGE": 0, "ATOMIC_REQUESTS": False}}
+    # A connection that a restart of the server cut is found out when it leaves the pool, not by whom it is given to.
+    more = {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": True, "ATOMIC_REQUESTS": False}
+    return {"default": {**connection, "OPTIONS": options, **more}}
 
 
 DATABASES = databases(DATA_DIR)
@@ -162,6 +164,7 @@ BROKER_DIR = DATA_DIR / "broker"
 CELERY_BROKER_URL = env.text("CELERY_BROKER_URL", "filesystem://")
 CELERY_BROKER_TRANSPORT_OPTIONS = {"folder": str(BROKER_DIR)} if CELERY_BROKER_URL == "filesystem://" else {}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_DEFAULT_QUEUE = env.text("RECOURSE_QUEUE", "recourse")
 CELERY_RESULT_BACKEND = None
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TIMEZONE = TIME_ZONE
