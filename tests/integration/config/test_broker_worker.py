@@ -100,7 +100,7 @@ def test_a_worker_survives_files_that_are_no_messages(
     )
     folder.mkdir(parents=True, exist_ok=True)
     for number, content in enumerate(garbage):
-        (folder / f"{number}.{folder_worker.queue}.msg").write_bytes(content)
+        (folder / f"00{number}.{folder_worker.queue}.msg").write_bytes(content)
     folder_worker.send("next", connection)
     eventually(lambda: folder_worker.words() == ["next"])
     assert folder_worker.process.poll() is None
