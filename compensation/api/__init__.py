@@ -1,0 +1,1 @@
+"""The HTTP API (wire.md): parse, one operation or query, answer."""

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from django.db.models import QuerySet
+
 from approvals.models import Interrupt, InterruptState
 from audit.errors import NotFound
 from audit.principals import Principal
@@ -84,12 +86,13 @@ def uncompensated_effects(run: Run) -> list[dict[str, Any]]:
 def attempts(run: Run, effect_id: str) -> list[dict[str, Any]]:
     """Every attempt of one entry with its readbacks, oldest first; `NotFound` for another run's effect (CMP-607)."""
     entry = find_entry(run, effect_id)
-    return [attempt_wire(attempt) for attempt in attempts_of(entry)]
+    return [attempt_wire(attempt) for attempt in attempts_of(entry).order_by("number")]
 
 
-def attempts_of(entry: Obligation) -> list[Attempt]:
+def attempts_of(entry: Obligation) -> QuerySet[Attempt]:
+    """The attempts of an entry with what their wire form reads, unordered."""
     rows = entry.attempt_rows.select_related("node_type_version__node_type").defer("node_type_version__document")
-    return list(rows.prefetch_related("readbacks").order_by("number"))
+    return rows.prefetch_related("readbacks")
 
 
 def attempt_wire(attempt: Attempt) -> dict[str, Any]:
