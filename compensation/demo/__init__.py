@@ -1,0 +1,1 @@
+"""The whole product on one machine with example tenants, people, workflows and a stream of runs."""

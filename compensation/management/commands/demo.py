@@ -1,0 +1,72 @@
+"""`manage.py demo`: the whole product on one machine, with two example tenants and a stream of runs."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+
+from compensation.demo import handout, stack
+from compensation.demo.seed import seed
+from compensation.management.supervision import Child, SupervisionError, Supervisor
+
+START_TIMEOUT_S: Final = 90.0
+
+
+class Command(BaseCommand):
+    """Runs until SIGINT (Ctrl-C) or SIGTERM and stops all it started, exit code 0; 1 with the reason otherwise."""
+
+    requires_system_checks = ()
+    help = "Run the demo: web, worker, sandbox and a stream of runs. PORT, SANDBOX_PORT and DATA_DIR say where."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
+        try:
+            with stack.sole_demo(settings.DATA_DIR):
+                stack.require_free_ports()
+                self._run()
+        except (stack.CannotStart, SupervisionError) as error:
+            raise CommandError(str(error)) from error
+
+    def _run(self) -> None:
+        self.stdout.write("Preparing the database …")
+        call_command("migrate", verbosity=0)
+        given = seed(
+            url=f"http://{stack.HOST}:{settings.PORT}",
+            sandbox_url=f"http://{stack.HOST}:{settings.SANDBOX_PORT}",
+            earlier=handout.read(settings.DATA_DIR),
+        )
+        path = handout.write(settings.DATA_DIR, given)
+        self.stdout.write("Starting web, worker and sandbox …")
+        children = [stack.worker(), stack.web(), stack.sandbox()]
+        supervisor = Supervisor(children, grace_s=stack.GRACE_S, say=self.stderr.write)
+        supervisor.run(when_started=partial(self._introduce, children, given, path))
+        self.stdout.write("Stopped. `make demo` goes on where this one was.")
+
+    def _introduce(self, children: list[Child], given: handout.Handout, path: Path, supervisor: Supervisor) -> None:
+        """Wait until each answers, let the runs come, and say where to look."""
+        worker, web, sandbox = children
+        up = _wait(supervisor, web, settings.PORT, "/healthz") and _wait(
+            supervisor, sandbox, settings.SANDBOX_PORT, "/stats"
+        )
+        if up:
+            supervisor.add(stack.generator())
+        if up and _wait(supervisor, worker, settings.PORT, "/readyz"):
+            self.stdout.write(_welcome(given, path))
+
+
+def _wait(supervisor: Supervisor, child: Child, port: int, path: str) -> bool:
+    return supervisor.wait_until_ready(child, partial(stack.answers, port, path), timeout_s=START_TIMEOUT_S)
+
+
+def _welcome(given: handout.Handout, path: Path) -> str:
+    lines = ["", f"  Console         {given['url']}/", f"  Sandbox ledger  {given['sandboxUrl']}/", ""]
+    lines += [f"  {'sign in as':<18}{'password':<16}role"]
+    for tenant in given["tenants"]:
+        for login in tenant["users"]:
+            lines.append(f"  {login['username']:<18}{login['password']:<16}{', '.join(login['roles'])}")
+        lines.append("")
+    lines += [f"  These and the API keys are in {path}", "  Ctrl-C stops everything that was started.", ""]
+    return "\n".join(lines)
