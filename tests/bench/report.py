@@ -1,0 +1,44 @@
+"""Runs the benchmarks and prints them beside the facts of the machine."""
+
+import argparse
+import os
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+
+from django.db import connection
+
+from tests.bench import latency, throughput
+from tests.bench.stage import set_up
+
+
+def run_all(options: argparse.Namespace) -> None:
+    set_up()
+    _print(_machine())
+    if options.samples:
+        _print(latency.measure(samples=options.samples).lines())
+    for delay_ms in options.delays:
+        _print(throughput.drain(runs=options.runs, delay_ms=delay_ms, profile=options.profile).lines())
+
+
+def _machine() -> Iterator[str]:
+    load = os.getloadavg()[0]
+    yield f"{_processor()}, {os.cpu_count()} cores, load before the start {load:.1f}, {platform.system()}"
+    with connection.cursor() as cursor:
+        cursor.execute("select current_setting('server_version'), current_setting('fsync'),"
+                       " current_setting('synchronous_commit')")  # fmt: skip
+        version, fsync, synchronous = cursor.fetchone() or ("?", "?", "?")
+    yield f"Python {platform.python_version()}, PostgreSQL {version}, fsync {fsync}, synchronous_commit {synchronous}"
+
+
+def _processor() -> str:
+    try:
+        facts = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    models = [line.partition(":")[2].strip() for line in facts if line.startswith("model name")]
+    return models[0] if models else platform.machine()
+
+
+def _print(lines: Iterator[str] | list[str]) -> None:
+    print("\n".join(lines), end="\n\n", flush=True)
