@@ -16,7 +16,7 @@ from compensation.api.requests import PAGING, actor, body, choice, paging, query
 from compensation.api.runs import known
 from compensation.operations import approving
 from compensation.operations.approving import Reply
-from compensation.operations.reading import readable_run
+from compensation.operations.reading import readable_run, require_scope
 from compensation.queries import interrupts
 from compensation.queries.access import require, visible_interrupts
 from compensation.queries.paging import page
@@ -35,6 +35,7 @@ class Interrupts(Endpoint):
     )  # fmt: skip
     def get(self, request: Request) -> Response:
         principal, values = actor(request), query(request, FILTERS)
+        require_scope(actor=principal, action="runs:read")
         found = page(_wanted(principal, values), **paging(values))
         wires = interrupts.interrupt_wires(principal, found.rows)
         return Response({"interrupts": wires, "nextCursor": found.next_cursor})

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 from django.urls import URLPattern
 from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 
 from compensation.api import schemas
@@ -40,6 +41,17 @@ IDEMPOTENCY: Final = OpenApiParameter(
 )
 
 
+class WireSchema(AutoSchema):
+    """Operations named by method and path; who may call is said once, for the whole document."""
+
+    def get_operation_id(self) -> str:
+        name = re.sub("[^A-Za-z0-9]+", "_", self.path.removeprefix("/v1")).rstrip("_")
+        return f"{self.method.lower()}{name}"
+
+    def get_auth(self) -> list[dict[str, list[str]]]:
+        return []
+
+
 def described(
     *,
     summary: str,
@@ -60,7 +72,6 @@ def described(
         decorated: View = extend_schema(
             summary=summary,
             tags=[tag],
-            auth=[],
             request={"application/json": body} if body is not None else None,
             responses=responses,
             parameters=[*parameters, *([IDEMPOTENCY] if mutates else [])],
@@ -74,7 +85,7 @@ def openapi(patterns: Sequence[URLPattern]) -> dict[str, Any]:
     """The OpenAPI 3.1 document of these URL patterns."""
     generator: Any = SchemaGenerator
     generated = generator(patterns=list(patterns)).get_schema(request=None, public=True)
-    paths = {_wire_path(path): _operations(path, operations) for path, operations in generated["paths"].items()}
+    paths = {_wire_path(path): _operations(operations) for path, operations in generated["paths"].items()}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -113,14 +124,13 @@ def _json_schema(content: Mapping[str, Any]) -> Any:
     return content.get("content", {}).get("application/json", {}).get("schema")
 
 
-def _operations(path: str, operations: Mapping[str, Any]) -> dict[str, Any]:
-    return {method: _operation(path, method, operation) for method, operation in operations.items()}
+def _operations(operations: Mapping[str, Any]) -> dict[str, Any]:
+    return {method: _operation(operation) for method, operation in operations.items()}
 
 
-def _operation(path: str, method: str, operation: Mapping[str, Any]) -> dict[str, Any]:
+def _operation(operation: Mapping[str, Any]) -> dict[str, Any]:
     """One operation with the wire's names, and open to everybody where its endpoint is public."""
-    name = re.sub("[^A-Za-z0-9]+", "_", path.removeprefix("/v1")).rstrip("_")
-    named = {**operation, "operationId": f"{method}{name}"}
+    named = dict(operation)
     named["parameters"] = [_wire_parameter(each) for each in operation.get("parameters", [])]
     named.pop("security", None)
     return {**named, "security": []} if operation["tags"] == ["discovery"] else named

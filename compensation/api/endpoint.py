@@ -17,6 +17,7 @@ from audit.errors import IdempotencyInFlight, NotFound, Unauthenticated
 from audit.principals import Principal
 from compensation.api import errors, walls
 from compensation.api.authentication import SCHEME, BearerKey, SameSiteSession
+from compensation.api.docs import WireSchema
 from compensation.api.parsing import IJsonParser, drain
 from compensation.api.ratelimit import PerCaller
 from compensation.api.requests import request_id, traceparent
@@ -48,6 +49,7 @@ class Endpoint(APIView):
     renderer_classes = (JSONRenderer,)
     content_negotiation_class = AlwaysJson
     throttle_classes = (PerCaller,)
+    schema = WireSchema()
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
         structlog.contextvars.clear_contextvars()
@@ -96,8 +98,6 @@ class Public(Endpoint):
 
 class Unknown(Public):
     """Any path under the API that is none of its endpoints: 404 in the envelope, whatever the method."""
-
-    schema = None
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         raise NotFound("There is no such endpoint.")

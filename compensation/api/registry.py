@@ -11,8 +11,10 @@ from compensation.api.docs import described
 from compensation.api.endpoint import Endpoint
 from compensation.api.idempotency import once
 from compensation.api.requests import PAGING, actor, body, paging, query, whole
+from compensation.models import NodeType as NodeTypeRow
+from compensation.models import Workflow as WorkflowRow
 from compensation.operations import holds, registration
-from compensation.operations.reading import require_to_read
+from compensation.operations.reading import readable_definition, require_scope, require_to_read
 from compensation.queries import registry
 from compensation.queries.access import visible_node_types, visible_workflows
 from compensation.queries.paging import page
@@ -36,6 +38,7 @@ class Workflows(Endpoint):
                ok={200: schemas.page_of("workflows", schemas.WORKFLOW_HEAD)})  # fmt: skip
     def get(self, request: Request) -> Response:
         values = query(request, PAGING)
+        require_scope(actor=actor(request), action="definitions:read")
         found = page(visible_workflows(actor(request)).filter(latest__gte=1), **paging(values))
         return Response({"workflows": registry.workflow_wires(found.rows), "nextCursor": found.next_cursor})
 
@@ -44,8 +47,9 @@ class Workflow(Endpoint):
     @described(summary="One workflow, its newest version or the one asked for", tag="registry",
                query=[schemas.VERSION], ok={200: schemas.WORKFLOW_VERSION})  # fmt: skip
     def get(self, request: Request, workflow_id: str) -> Response:
-        number = query(request, VERSION).get("version")
-        return Response(registry.workflow_wire(registry.find_workflow(actor(request), workflow_id, number)))
+        principal, number = actor(request), query(request, VERSION).get("version")
+        readable_definition(actor=principal, kind=WorkflowRow, workflow_id=workflow_id)
+        return Response(registry.workflow_wire(registry.find_workflow(principal, workflow_id, number)))
 
 
 class WorkflowValidation(Endpoint):
@@ -80,6 +84,7 @@ class NodeTypes(Endpoint):
                ok={200: schemas.page_of("nodeTypes", schemas.NODE_TYPE_HEAD)})  # fmt: skip
     def get(self, request: Request) -> Response:
         values = query(request, PAGING)
+        require_scope(actor=actor(request), action="definitions:read")
         found = page(visible_node_types(actor(request)).filter(latest__gte=1), **paging(values))
         return Response({"nodeTypes": registry.node_type_wires(found.rows), "nextCursor": found.next_cursor})
 
@@ -88,8 +93,9 @@ class NodeType(Endpoint):
     @described(summary="One node type, its newest version or the one asked for, and how it stands", tag="registry",
                query=[schemas.VERSION], ok={200: schemas.NODE_TYPE_VERSION})  # fmt: skip
     def get(self, request: Request, node_type_id: str) -> Response:
-        number = query(request, VERSION).get("version")
-        return Response(registry.node_type_wire(registry.find_node_type(actor(request), node_type_id, number)))
+        principal, number = actor(request), query(request, VERSION).get("version")
+        readable_definition(actor=principal, kind=NodeTypeRow, node_type_id=node_type_id)
+        return Response(registry.node_type_wire(registry.find_node_type(principal, node_type_id, number)))
 
 
 class NodeTypeHold(Endpoint):

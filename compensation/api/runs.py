@@ -17,7 +17,7 @@ from compensation.api.requests import PAGING, actor, body, choice, paging, query
 from compensation.domain.states import RollupStatus, RunStatus
 from compensation.models import Run
 from compensation.operations import facts, runs
-from compensation.operations.reading import readable_run
+from compensation.operations.reading import readable_run, require_scope
 from compensation.queries import events
 from compensation.queries.access import as_uuid, may, visible_runs
 from compensation.queries.paging import page
@@ -60,6 +60,7 @@ class Runs(Endpoint):
                ok={200: schemas.page_of("runs", schemas.RUN)})  # fmt: skip
     def get(self, request: Request) -> Response:
         values = query(request, FILTERS)
+        require_scope(actor=actor(request), action="runs:read")
         wanted = {column: values[name] for name, column in _COLUMNS.items() if name in values}
         if "tag" in values:
             wanted["tags__contains"] = [values["tag"]]

@@ -2,14 +2,17 @@
 
 import uuid
 from collections.abc import Sequence
+from typing import TypeVar
 
 from django.db import models, transaction
 
 from audit import authority
 from audit.errors import Forbidden, NotFound
 from audit.principals import Principal
-from compensation.models import Plan, Run
+from compensation.models import NodeType, Plan, Run, Workflow
 from compensation.operations.acting import scopes_of
+
+Definition = TypeVar("Definition", Workflow, NodeType)
 
 
 def require_to_read(
@@ -41,3 +44,27 @@ def readable_run(*, actor: Principal, run_id: uuid.UUID | None, permission: str 
         resource=authority.Resource(type="run", id=f"tenant/{actor.tenant.slug}/run/{run.pk}"),
     )
     return run
+
+
+def readable_definition(*, actor: Principal, kind: type[Definition], **named: str) -> None:
+    """Nothing when the definition of this name may be read; 404 when the tenant has none (CMP-606)."""
+    found = kind.objects.filter(tenant=actor.tenant, **named).first()
+    if found is None:
+        raise NotFound
+    grantable: list[models.Model] = [found] if isinstance(found, Workflow) else []
+    name = next(iter(named.values()))
+    require_to_read(
+        actor=actor,
+        action="definitions:read",
+        permission="view",
+        scopes=[*grantable, actor.tenant],
+        resource=authority.Resource(type="workflow" if kind is Workflow else "node-type", id=name),
+    )
+
+
+def require_scope(*, actor: Principal, action: str, permission: str = "view") -> None:
+    """A list shows what may be seen, perhaps nothing; a key without the scope is refused, on record."""
+    if authority.in_scope(actor, permission):
+        return
+    resource = authority.Resource(type="tenant", id=actor.tenant.slug)
+    require_to_read(actor=actor, action=action, permission=permission, scopes=[actor.tenant], resource=resource)
