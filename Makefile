@@ -28,7 +28,7 @@ lint: bootstrap-dev ## style, types, layers, migrations
 	$(BIN)/python manage.py makemigrations --check --dry-run
 
 bench: bootstrap-dev ## the benchmarks, never part of the tests
-	@$(BIN)/python manage.py bench
+	@$(BIN)/python -m tests.bench $(BENCH)
 
 chaos: bootstrap-dev ## the long fault campaign; a short one is part of the tests
 	@CHAOS_LONG=1 $(PYTEST) tests/chaos

@@ -1,11 +1,12 @@
 """Hand-over: from a trigger that is accepted to the first inverse request at the sandbox, on idle real workers."""
 
 import time
+import uuid
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import median, quantiles
 
-from tests.bench.stage import WORKFLOW, Stage, staged, workers
+from tests.bench.stage import WORKFLOW_ID, Stage, staged, workers
 from tests.waiting import eventually
 
 
@@ -37,7 +38,7 @@ def measure(*, samples: int) -> Handovers:
 
 def _sample(stage: Stage) -> tuple[float, float, float]:
     """When the trigger was reported, when it was committed, and when the sandbox got the first request."""
-    run_id = stage.mint(WORKFLOW["id"])
+    run_id = stage.mint(WORKFLOW_ID)
     reported = time.time()
     stage.fail(run_id)
     accepted = time.time()
@@ -45,7 +46,7 @@ def _sample(stage: Stage) -> tuple[float, float, float]:
     return reported, accepted, _first_request(stage, run_id)
 
 
-def _first_request(stage: Stage, run_id: object) -> float:
+def _first_request(stage: Stage, run_id: uuid.UUID) -> float:
     from compensation.models import Obligation
 
     first = Obligation.objects.filter(run_id=run_id).order_by("position").values_list("idempotency_key", flat=True)[0]
@@ -55,7 +56,7 @@ def _first_request(stage: Stage, run_id: object) -> float:
     return datetime.fromisoformat(effect["at"]).timestamp()
 
 
-def _is_undone(run_id: object) -> bool:
+def _is_undone(run_id: uuid.UUID) -> bool:
     from compensation.models import Plan
 
     return Plan.objects.filter(run_id=run_id, closed_at__isnull=False).exists()

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from tests.waiting import eventually
 
 START_S = 60.0
 STEPS = 5
+WORKFLOW_ID = "five-steps"
 
 
 def set_up() -> None:
@@ -36,15 +38,15 @@ class Stage:
     actor: Any
     lead: Any
 
-    def mint(self, workflow_id: str) -> Any:
-        """A run with `STEPS` committed nodes; its id. `fail` turns it into a plan."""
+    def mint(self, workflow_id: str) -> uuid.UUID:
+        """A run with `STEPS` committed nodes; its id. `fail` gives it its plan."""
         from compensation.operations import facts, runs
 
         run = runs.create_run(actor=self.actor, workflow_id=workflow_id, inputs={})
         facts.report_facts(actor=self.actor, run_id=run.pk, facts=list(_commits(str(run.pk))))
         return run.pk
 
-    def fail(self, run_id: Any) -> None:
+    def fail(self, run_id: uuid.UUID) -> None:
         """Report the terminal failure: the trigger."""
         from compensation.operations import facts
 
@@ -118,7 +120,7 @@ def _node(number: int) -> dict[str, Any]:
 
 
 WORKFLOW = {
-    "id": "five-steps",
+    "id": WORKFLOW_ID,
     "name": "Five steps",
     "version": "1.0",
     "nodes": [_node(number) for number in range(1, STEPS + 2)],

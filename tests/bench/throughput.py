@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q
 
-from tests.bench.stage import STEPS, WORKFLOW, Stage, staged, workers
+from tests.bench.stage import STEPS, WORKFLOW_ID, Stage, staged, workers
 from tests.waiting import eventually
 
 DRAIN_S = 900.0
@@ -42,7 +42,7 @@ def drain(*, runs: int, delay_ms: int, processes: int = 2, profile: str | None =
         holds.hold_tenant(actor=stage.lead, reason="until all is minted")
         began = time.monotonic()
         for _ in range(runs):
-            stage.fail(stage.mint(WORKFLOW["id"]))
+            stage.fail(stage.mint(WORKFLOW_ID))
         mint_seconds = time.monotonic() - began
         seconds = _drain_here(stage, profile) if profile else _drain_by_workers(stage, processes)
         stats = stage.sandbox.stats()
