@@ -80,7 +80,7 @@ def retry(
             _retry_mint(act, plan, seen)
         else:
             with _on_entry(act, plan, effect_id, seen) as entry:
-                _refuse_state(entry, RETRYABLE, also=_approval_expired(entry))
+                _refuse_state(entry, RETRYABLE, also=asking.expired(entry))
                 _refuse_manual_kind(entry)
                 settling.reopen(act, plan, entry)
         hit("act-before-commit")
@@ -228,12 +228,6 @@ def _refuse_manual_kind(entry: Obligation) -> None:
             "A person does this one: record it by substituting with a receipt and evidence; nothing was changed.",
             details={"state": entry.state},
         )
-
-
-def _approval_expired(entry: Obligation) -> bool:
-    """An expired question leaves its entry waiting for one; a retry asks anew (CMP-603, 614)."""
-    waiting = entry.state == ObligationState.AWAITING_APPROVAL
-    return waiting and asking.open_question(entry, asking.RUN_IT) is None
 
 
 def _retry_mint(act: Act, plan: Plan, seen: Seen) -> None:

@@ -7,6 +7,7 @@ from approvals import operations as approvals
 from approvals.models import Interrupt, InterruptState
 from audit.errors import ApprovalRequired
 from compensation.domain.canonical import canonical, digest
+from compensation.domain.states import ObligationState
 from compensation.models import Obligation, Plan, Run
 from compensation.operations import log
 from compensation.operations.frozen import entry_document
@@ -34,6 +35,19 @@ def ask_to_run(run: Run, plan: Plan, entry: Obligation) -> None:
         return
     _ask(run, plan, entry, RUN_IT, entry_document(entry), quorum=entry.quorum, excluded=barred(plan, entry))
     log.entry_event(run, plan, entry, "paused")
+
+
+def ask_ahead(run: Run, plan: Plan, entry: Obligation) -> None:
+    """Where the tenant approves ahead, ask about a waiting entry before its turn (CMP-601)."""
+    if run.tenant.approve_ahead and entry.requires_approval and not approved(entry):
+        ask_to_run(run, plan, entry)
+
+
+def expired(entry: Obligation) -> bool:
+    """Whether the last question to run this entry expired, so that only a retry asks anew (CMP-603, 614)."""
+    last = Interrupt.objects.filter(subject_id=entry.pk, handler=RUN_IT).order_by("id").last()
+    waits = entry.state in (ObligationState.WAITING, ObligationState.AWAITING_APPROVAL)
+    return waits and last is not None and last.state == InterruptState.EXPIRED
 
 
 def ask_to_waive(

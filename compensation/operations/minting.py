@@ -58,6 +58,7 @@ def mint_again(run: Run, plan: Plan) -> None:
         _record_failure(run, plan, minted)
     elif minted is not None:
         _record_success(run, plan, minted)
+        _ask_ahead(run, plan)
     advance(run, plan)
 
 
@@ -90,8 +91,7 @@ def _persist(run: Run, policy: PolicySpec, minted: MintedPlan | MintFailure, tri
         _record_success(run, plan, minted)
         hit("mint-before-events")
         log.plan_event(run, plan, "requested")
-        if run.tenant.approve_ahead:
-            _ask_ahead(run, plan)
+        _ask_ahead(run, plan)
     advance(run, plan)
     hit("mint-before-commit")
     return plan
@@ -126,8 +126,8 @@ def _standing(entry: MintedEntry) -> dict[str, Any]:
 
 def _ask_ahead(run: Run, plan: Plan) -> None:
     """Approve ahead: every question of the plan opens at mint, each on its own digest (CMP-601)."""
-    for entry in plan.entries.filter(requires_approval=True, state=ObligationState.WAITING).order_by("position"):
-        asking.ask_to_run(run, plan, entry)
+    for entry in plan.entries.filter(state=ObligationState.WAITING).order_by("position"):
+        asking.ask_ahead(run, plan, entry)
 
 
 def _record_failure(run: Run, plan: Plan, failure: MintFailure) -> None:

@@ -29,11 +29,13 @@ def fail(run: Run, plan: Plan, entry: Obligation, *, reason: Reason) -> None:
 def reopen(act: Act, plan: Plan, entry: Obligation) -> None:
     """A fresh start for an entry under its own identity: bounds afresh, the total kept (CMP-505, 609).
 
-    What may have been applied and can be read back is read back before it is presented again (CMP-405).
+    What may have been applied and can be read back is read back before it is presented again (CMP-405). A question
+    whether to terminate the plan did not cover this entry, so it is void (CMP-610).
     """
     denied = entry.reason == Reason.APPROVAL_DENIED
     barred = sorted({*entry.barred, act.actor.user.pk}) if denied and act.actor.user else entry.barred
     attention.resolve(plan, entry, by=act.actor.label)
+    asking.withdraw(act.run, [plan], InterruptState.VOID)
     afresh: dict[str, Any] = {"spent": 0, "crash_streak": 0, "next_attempt_at": None, "barred": barred}
     if readback_first(entry):
         move(entry, ObligationState.UNCERTAIN, **afresh)
@@ -41,6 +43,7 @@ def reopen(act: Act, plan: Plan, entry: Obligation) -> None:
     else:
         dequeue(entry)
         move(entry, ObligationState.WAITING, **afresh)
+        asking.ask_ahead(act.run, plan, entry)
 
 
 def skip(run: Run, plan: Plan, entry: Obligation, *, by: str) -> None:

@@ -76,7 +76,7 @@ def apply(run: Run, plan: Plan, entry: Obligation, chosen: NodeTypeVersion, *, b
         "from": _named(entry.node_type_version),
         "to": _named(chosen),
     }
-    asking.withdraw(run, [entry], InterruptState.VOID, handlers=[asking.RUN_IT, asking.WAIVE_IT])
+    asking.withdraw(run, [plan, entry], InterruptState.VOID, handlers=[asking.RUN_IT, asking.WAIVE_IT])
     minted = substituted(
         as_minted(entry),
         node_type=spec,
@@ -93,6 +93,7 @@ def apply(run: Run, plan: Plan, entry: Obligation, chosen: NodeTypeVersion, *, b
     plan.save(update_fields=["plan_version", "digest"])
     attention.resolve(plan, entry, by=by)
     _put_in_place(entry, chosen, minted, user_id=user_id)
+    asking.ask_ahead(run, plan, entry)
 
 
 def _put_in_place(entry: Obligation, chosen: NodeTypeVersion, minted: MintedEntry, *, user_id: int | None) -> None:

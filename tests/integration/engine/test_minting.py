@@ -25,9 +25,8 @@ def test_cmp_301_requested_follows_the_plan_and_precedes_every_inverse_once(read
     ready.chain("a", "b")
     run = ready.fail("a", "b")
     ready.work()
-    requested, started = (
-        RunEvent.objects.get(run=run, type=f"compensation.{kind}") for kind in ("requested", "started")
-    )
+    requested = RunEvent.objects.get(run=run, type="compensation.requested")
+    started = RunEvent.objects.get(run=run, type="compensation.started")
     assert requested.sequence < started.sequence
     first = ready.attempts(run, "b")[0]
     assert ready.plan(run).requested_at <= requested.at <= first.started_at
@@ -38,12 +37,8 @@ def test_cmp_302_bounds_freeze_per_field(ready: Stage) -> None:
     """The node's own, else the policy's, else the node type's, else the defaults; each field by itself."""
     ready.register("bare", retry=None, timeoutMs=None)
     ready.register("typed", retry={"maxAttempts": 7, "backoffMs": 70}, timeoutMs=7_000)
-    nodes = [
-        node("own", "typed", retry={"maxAttempts": 9, "backoffMs": 0}),
-        node("typed", "typed"),
-        node("bare", "bare"),
-    ]
-    ready.workflow(nodes, policy={"timeoutMs": 8_000})
+    own = node("own", "typed", retry={"maxAttempts": 9, "backoffMs": 0})
+    ready.workflow([own, node("typed", "typed"), node("bare", "bare")], policy={"timeoutMs": 8_000})
     run = ready.fail("own", "typed", "bare")
     bounds = {each.node_id: (each.max_attempts, each.backoff_ms, each.timeout_ms) for each in ready.entries(run)}
     assert bounds == {"own": (9, 0, 8_000), "typed": (7, 70, 8_000), "bare": (3, 500, 8_000)}
@@ -77,7 +72,7 @@ def test_cmp_302_310_everything_an_obligation_is_freezes_with_it(ready: Stage) -
     ],
 )
 def test_cmp_303_effective_approval(
-    stage: Stage, declared: dict[str, bool], of_type: bool, scope: str, runs: bool, waives: bool
+    stage: Stage, *, declared: dict[str, bool], of_type: bool, scope: str, runs: bool, waives: bool
 ) -> None:
     stage.register("undo", requiresApproval=of_type)
     stage.chain("a", policy={"approvalScope": scope}, **declared)

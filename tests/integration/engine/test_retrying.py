@@ -1,6 +1,7 @@
 """Attempts under one identity, their bounds and their delays (CMP-311, 312, 401, 402, 505)."""
 
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -21,9 +22,7 @@ def started_gaps(stage: Stage, run: Run, node_id: str) -> list[timedelta]:
     """The time from the end of each attempt to the start of the next."""
     rows = stage.attempts(run, node_id)
     return [
-        later.started_at - earlier.finished_at
-        for earlier, later in zip(rows, rows[1:], strict=False)
-        if earlier.finished_at is not None
+        later.started_at - earlier.finished_at for earlier, later in pairwise(rows) if earlier.finished_at is not None
     ]
 
 

@@ -45,8 +45,15 @@ def test_cmp_201_each_listed_trigger_starts_the_unwind(ready: Stage, trigger: st
     assert ready.effects(run) == {"b": 1, "a": 1}
 
 
-@pytest.mark.parametrize(("trigger", "status"), [("node-failure", "failed"), ("cap-breach", "failed"),
-                                                 ("run-cancel", "cancelled"), ("operator-request", "completed")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("trigger", "status"),
+    [
+        ("node-failure", "failed"),
+        ("cap-breach", "failed"),
+        ("run-cancel", "cancelled"),
+        ("operator-request", "completed"),
+    ],
+)
 def test_cmp_201_the_forward_outcome_is_never_reinterpreted(ready: Stage, trigger: str, status: str) -> None:
     ready.chain("a")
     run = ready.commit("a")

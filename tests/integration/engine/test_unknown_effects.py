@@ -128,7 +128,7 @@ def test_cmp_405_a_refused_connection_proves_that_nothing_was_sent(stage: Stage)
 
 
 @pytest.mark.parametrize(("reads", "state"), [(True, "completed"), (False, "uncertain")])
-def test_cmp_405_beyond_its_lifetime_a_key_counts_as_not_honoured(stage: Stage, reads: bool, state: str) -> None:
+def test_cmp_405_beyond_its_lifetime_a_key_counts_as_not_honoured(stage: Stage, *, reads: bool, state: str) -> None:
     back = readback(stage.sandbox.url) if reads else None
     stage.register("undo", readback=back, keyLifetimeHours=1, retry={"maxAttempts": 9, "backoffMs": 60_000})
     stage.chain("a")
@@ -145,7 +145,7 @@ def test_cmp_405_beyond_its_lifetime_a_key_counts_as_not_honoured(stage: Stage, 
 
 
 def age(attempt: Attempt, *, hours: int) -> None:
-    """Let an attempt have begun earlier, and what waits come due. Frozen and recorded-once rows need the triggers off."""
+    """Let an attempt have begun earlier and its entry be due; the walls around recorded rows are down meanwhile."""
     with connection.cursor() as cursor:
         cursor.execute("alter table compensation_attempt disable trigger user")
         cursor.execute(
