@@ -1,0 +1,36 @@
+from typing import Final
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from approvals.models import InterruptState
+from compensation.queries.access import visible_interrupts
+from compensation.queries.interrupts import interrupt_wires
+from compensation.web.pages import Here, live_page, tenant_page
+from compensation.web.people import names_of
+
+OTHERS_SHOWN: Final = 50
+
+
+@require_safe
+@tenant_page
+def inbox(here: Here) -> HttpResponse:
+    """What needs this person, most urgent first; then the questions that somebody else must answer, and why."""
+    approvals = interrupt_wires(here.principal, list(here.inbox.approvals))
+    others = _others(here, {each["interruptId"] for each in approvals})
+    return live_page(
+        here,
+        "inbox/page.html",
+        part="inbox/_live.html",
+        body="inbox/_list.html",
+        section="inbox",
+        inbox=here.inbox,
+        approvals=approvals,
+        others=others,
+        names=names_of(each["requestedBy"] for each in [*approvals, *others]),
+    )
+
+
+def _others(here: Here, mine: set[str]) -> list[dict[str, object]]:
+    open_ones = visible_interrupts(here.principal).filter(state=InterruptState.OPEN).exclude(pk__in=mine)
+    return interrupt_wires(here.principal, list(open_ones.order_by("-id")[:OTHERS_SHOWN]))

@@ -1,0 +1,36 @@
+import uuid
+
+from django.http import HttpResponseBase
+from django.views.decorators.http import require_http_methods
+
+from compensation.operations import holds
+from compensation.queries.access import require_run
+from compensation.queries.acts import offers
+from compensation.web.pages import Here, tenant_page
+from compensation.web.recovering import ActForm, Dialog, act, plan_of, run_path, the_offer
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page
+def pause(here: Here, run_id: uuid.UUID) -> HttpResponseBase:
+    """Hold one plan: it delays and never changes an outcome (CMP-409)."""
+    run = require_run(here.principal, run_id)
+
+    def build() -> Dialog:
+        plan = plan_of(here.principal, run)
+        return Dialog(
+            title="Pause the unwind",
+            verb="Pause",
+            offer=the_offer(offers(here.principal, run, plan), "pause"),
+            back=run_path(here, run),
+            consequence=[
+                "No further inverse starts until somebody resumes it. A call in flight ends by itself.",
+                "Nothing is lost and no outcome changes.",
+            ],
+            plan_version=plan.plan_version if plan else 0,
+        )
+
+    def perform(form: ActForm) -> None:
+        holds.pause_plan(actor=here.principal, run_id=run.pk, reason=form.cleaned_data["justification"])
+
+    return act(here, run, build, perform)
