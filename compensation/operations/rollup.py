@@ -16,18 +16,19 @@ def derive(plan: Plan | None) -> RollupStatus:
     """The rollup folded afresh from the plan, its entries and its open calls for a person."""
     if plan is None:
         return RollupStatus.NONE
-    return _fold(plan, list(plan.entries.values_list("state", flat=True)), manual=manual_open(plan))
+    return folded(plan, list(plan.entries.values_list("state", flat=True)), manual=manual_open(plan))
 
 
 def refresh(run: Run, plan: Plan, states: Sequence[str], *, manual: bool) -> None:
     """Store the rollup on the run if it changed. The caller holds the run's lock."""
-    status = _fold(plan, states, manual=manual)
+    status = folded(plan, states, manual=manual)
     if status != run.compensation_status:
         run.compensation_status = status
         Run.objects.filter(pk=run.pk).update(compensation_status=status)
 
 
-def _fold(plan: Plan, states: Sequence[str], *, manual: bool) -> RollupStatus:
+def folded(plan: Plan, states: Sequence[str], *, manual: bool) -> RollupStatus:
+    """The fold of a plan, the states of its entries, and whether an open call for a person holds it."""
     closed, mint_failed = plan.closed_at is not None, plan.mint_failure is not None
     return fold(
         entries=states,

@@ -24,6 +24,9 @@ class Difference:
     stored: str
     derived: str
 
+    def to_wire(self) -> dict[str, str]:
+        return {"runId": self.run_id, "what": self.what, "stored": self.stored, "derived": self.derived}
+
 
 def differences(runs: QuerySet[Run]) -> Iterator[Difference]:
     """Every difference in these runs, read in batches: stored rollups, and gaps or doubles in the run's log."""
