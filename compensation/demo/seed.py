@@ -37,8 +37,7 @@ def _seed_company(company: Company, earlier: TenantHandout | None, sandbox_url: 
     handout = TenantHandout(id=company.slug, apiKeys={}, users=[])
     for person in company.people:
         username = f"{company.slug}-{person.login}"
-        password = passwords.get(username) or secrets.token_urlsafe(PASSWORD_BYTES)
-        user = _have_person(tenant, person, username, password)
+        user, password = _have_person(tenant, person, username, passwords.get(username))
         handout["users"].append(Login(username=username, password=password, roles=[person.role]))
         if person.key:
             handout["apiKeys"][person.key] = _have_key(tenant, user, person.key, keys.get(person.key, ""))
@@ -46,10 +45,14 @@ def _seed_company(company: Company, earlier: TenantHandout | None, sandbox_url: 
     return handout
 
 
-def _have_person(tenant: Tenant, person: Person, username: str, password: str) -> User:
+def _have_person(tenant: Tenant, person: Person, username: str, earlier: str | None) -> tuple[User, str]:
+    """The person and their password; a new one when nobody knows the old one any more."""
     user = User.objects.filter(username=username).first()
+    if user is not None and earlier is not None:
+        return user, earlier
+    password = earlier or secrets.token_urlsafe(PASSWORD_BYTES)
     if user is None:
-        return provisioning.create_person(
+        user = provisioning.create_person(
             tenant=tenant,
             username=username,
             password=password,
@@ -58,10 +61,10 @@ def _have_person(tenant: Tenant, person: Person, username: str, password: str) -
             last_name=person.last_name,
             is_service=person.role == "service",
         )
-    if not user.check_password(password):
+    else:
         user.set_password(password)
         user.save(update_fields=["password"])
-    return user
+    return user, password
 
 
 def _have_key(tenant: Tenant, owner: User, role: str, earlier: str) -> str:

@@ -103,12 +103,13 @@ class Supervisor:
         child.start()
         self._children.append(child)
 
-    def wait_until_ready(self, child: Child, is_ready: Callable[[], bool], *, timeout_s: float) -> bool:
-        """Look after all children until this one is ready; False when asked to stop first.
+    def wait_until_ready(self, name: str, is_ready: Callable[[], bool], *, timeout_s: float) -> bool:
+        """Look after all children until the one of that name is ready; False when asked to stop first.
 
         Raises SupervisionError when it is not ready in time.
         """
         until = time.monotonic() + timeout_s
+        child = next(child for child in self._children if child.name == name)
         while not is_ready():
             if time.monotonic() > until:
                 raise SupervisionError(f"{child.name} was not ready within {timeout_s:g} s.{child.last_words()}")

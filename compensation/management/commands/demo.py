@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from compensation.demo import handout, stack
 from compensation.demo.seed import seed
-from compensation.management.supervision import Child, SupervisionError, Supervisor
+from compensation.management.supervision import SupervisionError, Supervisor
 
 START_TIMEOUT_S: Final = 90.0
 
@@ -29,36 +29,38 @@ class Command(BaseCommand):
                 self._run()
         except (stack.CannotStart, SupervisionError) as error:
             raise CommandError(str(error)) from error
+        except KeyboardInterrupt:  # later on the supervisor takes signals itself
+            raise CommandError("Stopped before anything was started.") from None
 
     def _run(self) -> None:
         self.stdout.write("Preparing the database …")
         call_command("migrate", verbosity=0)
+        # What takes longest to come up starts first; the first page is there when everything behind it is.
+        supervisor = Supervisor([stack.worker(), stack.sandbox()], grace_s=stack.GRACE_S, say=self.stderr.write)
+        supervisor.run(when_started=self._open)
+        self.stdout.write("Stopped. `make demo` goes on where this one was.")
+
+    def _open(self, supervisor: Supervisor) -> None:
+        """Seed, let people in, let the runs come, and say where to look."""
+        self.stdout.write("Preparing tenants, people and workflows …")
         given = seed(
             url=f"http://{stack.HOST}:{settings.PORT}",
             sandbox_url=f"http://{stack.HOST}:{settings.SANDBOX_PORT}",
             earlier=handout.read(settings.DATA_DIR),
         )
         path = handout.write(settings.DATA_DIR, given)
-        self.stdout.write("Starting web, worker and sandbox …")
-        children = [stack.worker(), stack.web(), stack.sandbox()]
-        supervisor = Supervisor(children, grace_s=stack.GRACE_S, say=self.stderr.write)
-        supervisor.run(when_started=partial(self._introduce, children, given, path))
-        self.stdout.write("Stopped. `make demo` goes on where this one was.")
-
-    def _introduce(self, children: list[Child], given: handout.Handout, path: Path, supervisor: Supervisor) -> None:
-        """Wait until each answers, let the runs come, and say where to look."""
-        worker, web, sandbox = children
-        up = _wait(supervisor, web, settings.PORT, "/healthz") and _wait(
-            supervisor, sandbox, settings.SANDBOX_PORT, "/stats"
-        )
-        if up:
-            supervisor.add(stack.generator())
-        if up and _wait(supervisor, worker, settings.PORT, "/readyz"):
+        if not _ready(supervisor, "sandbox", settings.SANDBOX_PORT, "/stats"):
+            return
+        supervisor.add(stack.web())
+        if not _ready(supervisor, "web", settings.PORT, "/healthz"):
+            return
+        supervisor.add(stack.generator())
+        if _ready(supervisor, "worker", settings.PORT, "/readyz"):
             self.stdout.write(_welcome(given, path))
 
 
-def _wait(supervisor: Supervisor, child: Child, port: int, path: str) -> bool:
-    return supervisor.wait_until_ready(child, partial(stack.answers, port, path), timeout_s=START_TIMEOUT_S)
+def _ready(supervisor: Supervisor, name: str, port: int, path: str) -> bool:
+    return supervisor.wait_until_ready(name, partial(stack.answers, port, path), timeout_s=START_TIMEOUT_S)
 
 
 def _welcome(given: handout.Handout, path: Path) -> str:
