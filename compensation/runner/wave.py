@@ -178,5 +178,6 @@ def _turn(succeeded: Sequence[Done], free: int, worker: str) -> list[Claimed]:
 def _record_one(item: Done) -> None:
     with transaction.atomic():
         counted = judge.record(item)
+        hit("failure-before-commit")
     if not counted:
         log.info("result came after its lease was taken over; not recorded", obligation=str(item.claimed.obligation_id))
