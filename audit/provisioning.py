@@ -1,5 +1,6 @@
 """Setting up who there is: tenants, people, their roles and their keys."""
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
@@ -34,6 +35,15 @@ KEY_SCOPES: Final[dict[str, frozenset[str]]] = {
     "auditor": frozenset({"runs:read", "audit:read", "audit:export"}),
 }
 """The scopes of a key for each role that works through the API (wire.md, What the demo's API keys may do)."""
+
+
+def slug_problem(slug: str) -> str | None:
+    """Why this cannot be a tenant's id; None when it can."""
+    if re.fullmatch(r"[a-z][a-z0-9-]{0,63}", slug, re.ASCII):
+        return None
+    return (
+        f"'{slug}' cannot be a tenant's id: expected a lower-case letter, then letters, digits and dashes, 64 at most."
+    )
 
 
 @transaction.atomic
