@@ -218,7 +218,7 @@ class Obligation(TenantRow):
             ),
             models.CheckConstraint(
                 condition=Q(outcome__isnull=True, state__in=[s for s in ObligationState if s not in OUTCOME_OF_STATE])
-                | Q(outcome=models.F("state")),
+                | Q(outcome__isnull=False, outcome=models.F("state")),
                 name="obligation_outcome_is_state",
             ),
         )

@@ -76,7 +76,10 @@ class RunEvent(TenantRow):
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=["tenant", "run", "sequence"], name="run_event_sequence"),)
+        constraints = (
+            models.UniqueConstraint(fields=["tenant", "run", "sequence"], name="run_event_sequence"),
+            models.CheckConstraint(condition=Q(sequence__gte=1), name="run_event_sequence_positive"),
+        )
         triggers = (
             APPEND_ONLY,
             pgtrigger.Trigger(
@@ -129,7 +132,6 @@ class Effect(TenantRow):
     output = CanonicalJSONField()
     clocks = models.JSONField(default=dict)
     late = models.BooleanField(default=False)
-    after_mint = models.BooleanField(default=False)
     at = models.DateTimeField(db_default=Now())
 
     class Meta:

@@ -134,7 +134,6 @@ def _node_completed(report: Report, fact: Mapping[str, Any]) -> dict[str, Any]:
         output=fact.get("output") or {},
         clocks=fact.get("clocks") or {},
         late=late,
-        after_mint=report.plan is not None,
     )
     payload = {**_node_payload(fact), "completionOrdinal": effect.ordinal, **({"late": True} if late else {})}
     event = log.append(run, fact["type"], payload, node_id=fact["nodeId"])
