@@ -29,6 +29,7 @@ class DemoProcess:
         self.data_dir = data_dir
         self.environment = demo_environment(data_dir, port=port, sandbox_port=sandbox_port)
         self.url = f"http://127.0.0.1:{port}"
+        self.sandbox = Client(f"http://127.0.0.1:{sandbox_port}")
         self.output = data_dir / "output.txt"
         self._process: subprocess.Popen[bytes] | None = None
 
