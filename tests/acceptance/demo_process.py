@@ -111,6 +111,6 @@ def free_ports(count: int) -> list[int]:
 
 def demo_environment(data_dir: Path, *, port: int, sandbox_port: int) -> dict[str, str]:
     """What a stranger's shell has: nothing of the test session's settings, database or broker."""
-    ours = ("DJANGO_SETTINGS_MODULE", "DATABASE_URL", "CELERY_BROKER_URL")
+    ours = ("DJANGO_SETTINGS_MODULE", "DATABASE_URL", "CELERY_BROKER_URL", "PYTHONUNBUFFERED")
     kept = {name: value for name, value in os.environ.items() if name not in ours}
     return {**kept, "DATA_DIR": str(data_dir), "PORT": str(port), "SANDBOX_PORT": str(sandbox_port)}

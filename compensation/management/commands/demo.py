@@ -33,16 +33,16 @@ class Command(BaseCommand):
             raise CommandError("Stopped before anything was started.") from None
 
     def _run(self) -> None:
-        self.stdout.write("Preparing the database …")
+        self._say("Preparing the database ...")
         call_command("migrate", verbosity=0)
         # What takes longest to come up starts first; the first page is there when everything behind it is.
         supervisor = Supervisor([stack.worker(), stack.sandbox()], grace_s=stack.GRACE_S, say=self.stderr.write)
         supervisor.run(when_started=self._open)
-        self.stdout.write("Stopped. `make demo` goes on where this one was.")
+        self._say("Stopped. `make demo` goes on where this one was.")
 
     def _open(self, supervisor: Supervisor) -> None:
         """Seed, let people in, let the runs come, and say where to look."""
-        self.stdout.write("Preparing tenants, people and workflows …")
+        self._say("Preparing tenants, people and workflows ...")
         given = seed(
             url=f"http://{stack.HOST}:{settings.PORT}",
             sandbox_url=f"http://{stack.HOST}:{settings.SANDBOX_PORT}",
@@ -56,7 +56,12 @@ class Command(BaseCommand):
             return
         supervisor.add(stack.generator())
         if _ready(supervisor, "worker", settings.PORT, "/readyz"):
-            self.stdout.write(_welcome(given, path))
+            self._say(_welcome(given, path))
+
+    def _say(self, text: str) -> None:
+        """At once, also into a pipe: whoever waits for these lines waits for no buffer to fill."""
+        self.stdout.write(text)
+        self.stdout.flush()
 
 
 def _ready(supervisor: Supervisor, name: str, port: int, path: str) -> bool:
