@@ -45,8 +45,12 @@ with done as materialized (
  ),
  healthy as (
     update compensation_nodetype t set failures = 0, breaker_until = null
-    from (select distinct node_type_id from released) r
-    where t.id = r.node_type_id and (t.failures > 0 or t.breaker_until is not null)
+    from (
+        select id from compensation_nodetype
+        where id in (select node_type_id from released) and (failures > 0 or breaker_until is not null)
+        order by id for no key update
+    ) r
+    where t.id = r.id
  )
 select c.id, c.plan_id, p.ordering_model from completed c join compensation_plan p on p.id = c.plan_id
 """
@@ -59,7 +63,7 @@ with next as materialized (
     from compensation_obligation o
     join compensation_nodetypeversion v on v.id = o.node_type_version_id
     join compensation_plan p on p.id = o.plan_id
-    where o.plan_id = any(%(plans)s) and o.outcome is null and not p.terminated
+    where o.plan_id = any(%(plans)s) and o.outcome is null and not p.terminated and not p.parent_paused
     order by o.plan_id, o.position
  ),
  opened as (
