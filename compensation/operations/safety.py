@@ -39,9 +39,11 @@ def readback_first(entry: Obligation) -> bool:
     return safety.has_readback and not safety.key_holds and not proven_not_applied(entry)
 
 
-def proven_not_applied(entry: Obligation) -> bool:
-    """Whether every attempt so far surely had no effect: refused, never sent, or twice read back as not applied."""
-    return all(_had_no_effect(attempt) for attempt in entry.attempt_rows.all())
+def proven_not_applied(entry: Obligation, *, before: int | None = None) -> bool:
+    """Whether every attempt so far (below number ``before``) surely had no effect: refused, never sent, or twice read
+    back as not applied."""
+    attempts = entry.attempt_rows.all() if before is None else entry.attempt_rows.filter(number__lt=before)
+    return all(_had_no_effect(attempt) for attempt in attempts)
 
 
 def _had_no_effect(attempt: Attempt) -> bool:

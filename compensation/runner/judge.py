@@ -20,7 +20,7 @@ from compensation.operations.acting import lock_plan, lock_run
 from compensation.operations.advance import advance
 from compensation.operations.entries import move
 from compensation.operations.queue import dequeue, enqueue
-from compensation.operations.safety import safety_of, spec_of_entry
+from compensation.operations.safety import proven_not_applied, safety_of, spec_of_entry
 from compensation.runner.claims import Claimed
 from compensation.runner.results import Done
 from config.failpoints import hit
@@ -108,6 +108,7 @@ def _record_attempt(entry: Obligation, done: Done, result: CallResult) -> Step:
         spent=entry.spent,
         max_attempts=entry.max_attempts,
         retry_delay_ms=delay_ms(max(1, entry.spent), entry.backoff_ms, random.random(), result.retry_after_ms),
+        earlier_unknown=not proven_not_applied(entry, before=attempt.number),
     )
 
 
