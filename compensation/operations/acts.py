@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from django.db.models import Q
+
 from approvals.models import Interrupt
 from audit.errors import NotFound, RunTerminal, ValidationFailed, VersionConflict
 from audit.models import Decision
@@ -113,7 +115,11 @@ def terminate(*, actor: Principal, run_id: uuid.UUID, seen: Seen, justification:
         plan = _plan_of(act)
         _refuse_version(plan, seen)
         remaining = list(plan.entries.filter(outcome__isnull=True).order_by("position"))
-        _refuse_nothing_to_end(plan, remaining)
+        if nothing_to_end(plan):
+            raise VersionConflict(
+                "Every entry of this plan has its outcome; nothing was terminated.",
+                details={"planVersion": plan.plan_version},
+            )
         waived = [entry for entry in remaining if entry.waive_requires_approval]
         if waived:
             interrupt = _ask_waive(act, plan, remaining, "terminate")
@@ -159,13 +165,10 @@ def require_justification(text: str) -> str:
     return cleaned
 
 
-def _refuse_nothing_to_end(plan: Plan, remaining: Sequence[Obligation]) -> None:
-    undone = plan.mint_failure is not None or plan.entries.filter(state=ObligationState.FAILED).exists()
-    if not remaining and not undone:
-        raise VersionConflict(
-            "Every entry of this plan has its outcome; nothing was terminated.",
-            details={"planVersion": plan.plan_version},
-        )
+def nothing_to_end(plan: Plan) -> bool:
+    """Whether every entry has its outcome for good: a failed one could still be retried, and so could a failed mint."""
+    undone = plan.entries.filter(Q(outcome__isnull=True) | Q(state=ObligationState.FAILED))
+    return plan.mint_failure is None and not undone.exists()
 
 
 def _plan_of(act: Act) -> Plan:
@@ -221,9 +224,14 @@ def _refuse_state(entry: Obligation, allowed: Sequence[ObligationState], *, also
         )
 
 
+def done_by_hand(entry: Obligation) -> bool:
+    """Whether a person does this one and not the engine."""
+    return entry.node_type_version is not None and entry.node_type_version.kind == NodeKind.MANUAL
+
+
 def _refuse_manual_kind(entry: Obligation) -> None:
     """A person's task is not presented again; it is recorded as done, with evidence (CMP-615)."""
-    if entry.node_type_version is not None and entry.node_type_version.kind == NodeKind.MANUAL:
+    if done_by_hand(entry):
         raise VersionConflict(
             "A person does this one: record it by substituting with a receipt and evidence; nothing was changed.",
             details={"state": entry.state},

@@ -10,7 +10,7 @@ from compensation.domain.workflow import WorkflowSpec
 from compensation.models import Obligation, Plan, Run
 from compensation.models.runs import ENDED
 from compensation.operations import asking, minting
-from compensation.operations.acts import RETRYABLE, UNTOUCHABLE
+from compensation.operations.acts import RETRYABLE, UNTOUCHABLE, done_by_hand, nothing_to_end
 from compensation.queries.access import may
 
 PERMISSION: Final = {
@@ -104,7 +104,7 @@ def _why_not_retry_mint(plan: Plan) -> str | None:
 def _why_not_terminate(plan: Plan) -> str | None:
     if plan.terminated:
         return "The plan was terminated for ever."
-    return _already_asked(plan, asking.WAIVE_IT)
+    return "Every entry has its outcome." if nothing_to_end(plan) else _already_asked(plan, asking.WAIVE_IT)
 
 
 def _why_not_touch(plan: Plan, entry: Obligation) -> str | None:
@@ -118,10 +118,9 @@ def _why_not_touch(plan: Plan, entry: Obligation) -> str | None:
 
 
 def _why_not_retry(entry: Obligation) -> str | None:
-    if entry.state in RETRYABLE:
-        return None
-    expired = entry.state == ObligationState.AWAITING_APPROVAL and not asking.open_question(entry, asking.RUN_IT)
-    return None if expired else f"The entry is '{entry.state}': it goes on by itself."
+    if entry.state not in RETRYABLE and not asking.expired(entry):
+        return f"The entry is '{entry.state}': it goes on by itself."
+    return "A person does this one: record what was done." if done_by_hand(entry) else None
 
 
 def _already_asked(subject: Obligation | Plan, handler: str) -> str | None:

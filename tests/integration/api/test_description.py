@@ -42,7 +42,8 @@ def _camel(name: str) -> str:
 
 
 def test_the_document_is_valid() -> None:
-    validate_schema(documented())
+    check: Any = validate_schema
+    check(documented())
 
 
 def test_every_method_of_every_endpoint_is_described() -> None:

@@ -1,0 +1,1 @@
+from tests.integration.api.conftest import *  # noqa: F403
