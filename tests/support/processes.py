@@ -24,7 +24,7 @@ END_S: Final = 30.0
 
 # Leases and waits short enough that a test sees them end.
 BRISK: Final = {
-    "RECOURSE_LEASE_MARGIN_MS": "400",
+    "RECOURSE_LEASE_MARGIN_MS": "600",
     "RECOURSE_RUNNER_LINGER_MS": "300",
     "RECOURSE_BREAKER_COOLDOWN_MS": "500",
 }
