@@ -11,6 +11,7 @@ from approvals.models import Answer, Interrupt, InterruptState, Vote
 from audit.errors import InterruptAlreadyResolved, InterruptExpired, VersionConflict
 from audit.models import Tenant, User
 from audit.principals import Principal
+from audit.times import wire_time
 
 
 def open_interrupt(*, tenant: Tenant, artifact: str, digest: str, **about: Any) -> Interrupt:
@@ -42,7 +43,7 @@ def ending(interrupt: Interrupt) -> dict[str, Any]:
     votes = interrupt.votes.order_by("at").values_list("principal", "answer")
     return {
         "state": interrupt.state,
-        "resolvedAt": interrupt.resolved_at.isoformat() if interrupt.resolved_at else None,
+        "resolvedAt": wire_time(interrupt.resolved_at),
         "answers": [{"principal": principal, "action": answer} for principal, answer in votes],
     }
 

@@ -18,6 +18,8 @@ from audit.permissions import SCOPE_OF
 from audit.principals import Principal
 
 DENIED: Final = "authority-denied"
+RESOURCE_ID_LENGTH: Final = 512
+"""A refused request may name anything; the record keeps this much of it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,7 +91,7 @@ def record(
         on_behalf_of=principal.on_behalf_of,
         action=action,
         resource_type=resource.type,
-        resource_id=resource.id,
+        resource_id=resource.id[:RESOURCE_ID_LENGTH],
         allowed=allowed,
         reason=reason,
         request_id=principal.request_id,

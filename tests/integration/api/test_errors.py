@@ -13,6 +13,7 @@ from compensation.api import runs
 from compensation.queries.discovery import MAX_BODY_BYTES
 from tests.integration.api.conftest import Hall
 from tests.support.callers import Caller, Reply, differences, row_counts
+from tests.support.stage import WHY
 
 
 def envelope(reply: Reply, status: int, code: str) -> dict[str, Any]:
@@ -153,3 +154,22 @@ def test_times_are_rfc_3339_in_utc_with_milliseconds(hall: Hall) -> None:
         assert len(shown[name]) == len("2026-12-01T10:00:00.000Z")
         assert shown[name].endswith("Z")
     assert json.dumps(shown)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("/v1/workflows", {"id": "x" * 2000}), ("/v1/node-types", {"nodeTypeId": "x" * 2000}),
+     ("/v1/workflows:validate", {"id": "x" * 2000}), (f"/v1/node-types/{'x' * 2000}:hold", {"justification": WHY}),
+     ("/v1/workflows", {"id": {"deep": ["x"] * 400}})],
+)  # fmt: skip
+def test_a_refusal_of_something_with_an_endless_name_is_recorded(hall: Hall, path: str, body: Any) -> None:
+    before = row_counts()
+    envelope(hall.us.auditor.post(path, body), 403, "forbidden")
+    assert differences(before, row_counts()) == {"audit_decision": 1}
+
+
+@pytest.mark.parametrize("who", ["admin", "lead"])
+def test_holding_what_is_not_there(hall: Hall, who: str) -> None:
+    before = row_counts()
+    envelope(getattr(hall.us, who).post("/v1/node-types/ghost:hold", {"justification": WHY}), 404, "not_found")
+    assert differences(before, row_counts()) == {}
