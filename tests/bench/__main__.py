@@ -1,24 +1,24 @@
 """`make bench`: what the engine does on this machine, with real processes, HTTP and disk. Prints; asserts nothing."""
 
-import argparse
 import os
+import subprocess
+import sys
 import tempfile
+from pathlib import Path
+
+from config.postgres_guardian import is_locked
+from tests.waiting import eventually
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--samples", type=int, default=60, help="hand-overs to time (default: 60)")
-    parser.add_argument("--runs", type=int, default=2_000, help="runs to unwind at each delay (default: 2000)")
-    parser.add_argument("--delays", type=int, nargs="*", default=[0, 50], help="sandbox delays in ms (default: 0 50)")
-    parser.add_argument("--profile", metavar="FILE", help="drain in this process instead, and write its cProfile here")
-    options = parser.parse_args()
+def main() -> int:
+    """Run the report in a process of its own, with a database of its own that is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="recourse-bench-") as folder:
-        # Before Django is imported: the benchmark has a server, a broker and keys of its own.
-        os.environ |= {"DATA_DIR": folder, "DJANGO_SETTINGS_MODULE": "config.settings.dev", "LOG_LEVEL": "WARNING"}
-        from tests.bench.report import run_all
-
-        run_all(options)
+        ours = {"DATA_DIR": folder, "DJANGO_SETTINGS_MODULE": "config.settings.dev", "LOG_LEVEL": "WARNING"}
+        command = [sys.executable, "-m", "tests.bench.report", *sys.argv[1:]]
+        code = subprocess.run(command, env={**os.environ, **ours}, check=False).returncode
+        eventually(lambda: not is_locked(Path(folder) / "guardian.lock"))
+    return code
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

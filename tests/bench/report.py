@@ -12,13 +12,25 @@ from tests.bench import latency, throughput
 from tests.bench.stage import set_up
 
 
-def run_all(options: argparse.Namespace) -> None:
+def main() -> None:
+    options = _options()
     set_up()
     _print(_machine())
     if options.samples:
         _print(latency.measure(samples=options.samples).lines())
     for delay_ms in options.delays:
         _print(throughput.drain(runs=options.runs, delay_ms=delay_ms, profile=options.profile).lines())
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="make bench", description="Set BENCH to pass options: make bench BENCH=--help"
+    )
+    parser.add_argument("--samples", type=int, default=60, help="hand-overs to time (default: 60)")
+    parser.add_argument("--runs", type=int, default=2_000, help="runs to unwind at each delay (default: 2000)")
+    parser.add_argument("--delays", type=int, nargs="*", default=[0, 50], help="sandbox delays in ms (default: 0 50)")
+    parser.add_argument("--profile", metavar="FILE", help="drain in this process instead, and write its cProfile here")
+    return parser.parse_args()
 
 
 def _machine() -> Iterator[str]:
@@ -42,3 +54,7 @@ def _processor() -> str:
 
 def _print(lines: Iterator[str] | list[str]) -> None:
     print("\n".join(lines), end="\n\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()
