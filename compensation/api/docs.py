@@ -24,6 +24,7 @@ REFUSALS: Final[Mapping[int, str]] = {
     409: "`version_conflict`, `run_terminal`, `approval_required`, `interrupt_already_resolved`; or the idempotency "
     "key: `idempotency_key_mismatch`, `idempotency_in_flight` (with `Retry-After`)",
     410: "`interrupt_expired`",
+    411: "`validation_error`: the body came without a `Content-Length`",
     413: "`payload_too_large`",
     415: "`validation_error`: the body is not `application/json`",
     422: "`capability_required`: `details.requiredCapability` names it",
@@ -31,7 +32,7 @@ REFUSALS: Final[Mapping[int, str]] = {
     500: "`internal_error`: `details.correlationId` is in the host's log",
 }
 ALWAYS: Final = (400, 401, 403, 404, 429, 500)
-WITH_A_BODY: Final = (409, 413, 415)
+WITH_A_BODY: Final = (409, 411, 413, 415)
 IDEMPOTENCY: Final = OpenApiParameter(
     name="Idempotency-Key",
     location=OpenApiParameter.HEADER,

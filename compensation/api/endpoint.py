@@ -18,7 +18,7 @@ from audit.principals import Principal
 from compensation.api import errors, walls
 from compensation.api.authentication import SCHEME, BearerKey, SameSiteSession
 from compensation.api.docs import WireSchema
-from compensation.api.parsing import IJsonParser, drain
+from compensation.api.parsing import IJsonParser, drain, refuse_uncounted
 from compensation.api.ratelimit import PerCaller
 from compensation.api.requests import request_id, traceparent
 
@@ -60,6 +60,7 @@ class Endpoint(APIView):
         super().initial(request, *args, **kwargs)
         if any("\0" in str(value) for value in kwargs.values()):
             raise NotFound
+        refuse_uncounted(request)
 
     def perform_authentication(self, request: Request) -> None:
         if not isinstance(request.auth, Principal):

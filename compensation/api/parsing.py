@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
+from rest_framework.exceptions import APIException
 from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
 
 from audit.errors import PayloadTooLarge, ValidationFailed
 from compensation.domain.canonical import IJsonError, parse_ijson
@@ -33,6 +35,19 @@ class IJsonParser(BaseParser):
             raise ValidationFailed(
                 "The request body is not I-JSON; nothing was changed.", to_wire(error.errors)
             ) from None
+
+
+class LengthRequired(APIException):
+    """A body that does not say how long it is would be taken for none: the web server hands on counted bodies only."""
+
+    status_code = 411
+    default_detail = "A body needs a Content-Length; nothing was changed."
+
+
+def refuse_uncounted(request: Request) -> None:
+    """Refuse a chunked body instead of reading it as empty."""
+    if request.headers.get("Transfer-Encoding") and not request.headers.get("Content-Length"):
+        raise LengthRequired
 
 
 def drain(stream: Readable) -> None:

@@ -80,6 +80,11 @@ def test_a_body_of_more_than_a_mebibyte_is_read_and_refused(hall: Hall) -> None:
     envelope(hall.us.service.post("/v1/runs", body), 413, "payload_too_large")
 
 
+def test_a_body_of_unknown_length_is_refused_and_not_taken_for_none(hall: Hall) -> None:
+    reply = hall.us.service.call("POST", "/v1/runs", None, Transfer_Encoding="chunked", Content_Length="")
+    envelope(reply, 411, "validation_error")
+
+
 def test_a_body_of_just_a_mebibyte_is_taken(hall: Hall) -> None:
     shell = b'{"workflowId": ""}'
     body = shell[:-2] + b"x" * (MAX_BODY_BYTES - len(shell)) + shell[-2:]
