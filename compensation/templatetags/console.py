@@ -17,7 +17,6 @@ register = Library()
 
 LARGE_JSON = 4_000
 SHORT = 14
-AGES = format_html(" data-age")
 _SECOND, _MINUTE, _HOUR = 1_000, 60_000, 3_600_000
 
 
@@ -44,10 +43,10 @@ def when(moment: datetime | str | None, *, none: str = "—", age: bool = True) 
         return format_html('<span class="faint">{}</span>', none)
     utc = parsed.astimezone(UTC)
     return format_html(
-        '<time class="nowrap" datetime="{}" title="{} UTC"{}>{} UTC</time>',
+        '<time class="nowrap" datetime="{}" title="{} UTC" data-show="{}">{} UTC</time>',
         utc.isoformat(timespec="milliseconds"),
         f"{utc:%Y-%m-%d %H:%M:%S}",
-        AGES if age else "",
+        "age" if age else "clock",
         f"{utc:%b %d, %H:%M:%S}",
     )
 

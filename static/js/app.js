@@ -21,7 +21,7 @@
   function tellTimes(root = document) {
     for (const time of $$("time[datetime]", root)) {
       const moment = new Date(time.dateTime);
-      const text = "age" in time.dataset ? age((Date.now() - moment) / 1000) : zone.format(moment);
+      const text = time.dataset.show === "age" ? age((Date.now() - moment) / 1000) : zone.format(moment);
       if (time.textContent !== text) time.textContent = text;
       if (!time.dataset.local) {
         time.dataset.local = "1";
