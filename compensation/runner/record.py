@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from django.db import connection
 
-from approvals.models import Interrupt, InterruptState
+from approvals.models import InterruptState
 from compensation.connectors.http import CallResult
 from compensation.domain.states import OrderingModel
 from compensation.models import Obligation, Plan
@@ -52,7 +52,9 @@ with done as materialized (
     ) r
     where t.id = r.id
  )
-select c.id, c.plan_id, p.ordering_model from completed c join compensation_plan p on p.id = c.plan_id
+select c.id, c.plan_id, p.ordering_model,
+    exists (select 1 from approvals_interrupt i where i.subject_id = c.id and i.state = 'open') as questioned
+from completed c join compensation_plan p on p.id = c.plan_id
 """
 
 # The plain case of `advance`: one at a time, and the next entry just waits for its turn to be called.
@@ -122,7 +124,7 @@ def record_successes(done: Sequence[Done]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(SUCCESSES, {"done": json.dumps([_row(item) for item in done])})
         completed = cursor.fetchall()
-    _supersede_questions([row[0] for row in completed])
+    _supersede_questions([row[0] for row in completed if row[3]])
     sequential = {row[1] for row in completed if row[2] == OrderingModel.REVERSE_COMPLETION}
     advanced = _plans_moved(OPEN_NEXT, sequential)
     closed = _plans_moved(CLOSE, sequential - advanced)
@@ -159,6 +161,5 @@ def _advance(plan_id: uuid.UUID) -> None:
 
 def _supersede_questions(entry_ids: Sequence[uuid.UUID]) -> None:
     """A question whether to waive or replace an entry is moot once it is done."""
-    moot = Interrupt.objects.filter(subject_id__in=entry_ids, state=InterruptState.OPEN)
-    for entry in Obligation.objects.filter(pk__in=moot.values("subject_id")):
+    for entry in Obligation.objects.filter(pk__in=entry_ids) if entry_ids else ():
         asking.withdraw(lock_run(entry.tenant_id, entry.run_id), [entry], InterruptState.SUPERSEDED)
