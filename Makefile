@@ -30,8 +30,8 @@ lint: bootstrap-dev ## style, types, layers, migrations
 bench: bootstrap-dev ## the benchmarks, never part of the tests
 	@$(BIN)/python -m tests.bench $(BENCH)
 
-chaos: bootstrap-dev ## the long fault campaign; a short one is part of the tests
-	@CHAOS_LONG=1 $(PYTEST) tests/chaos
+chaos: bootstrap-dev ## the long fault campaign, 10 minutes (CHAOS="--seconds 60 --seed 7"); a short one is in the tests
+	@$(BIN)/python -m tests.chaos.campaign $(CHAOS)
 
 lock: bootstrap-dev ## pin the newest versions that the .in files allow
 	@for name in requirements-uv requirements requirements-dev; do \

@@ -14,8 +14,8 @@ from django.db import DatabaseError, connection
 
 LOCK_SPACE: Final = 0x7265636F  # "reco": advisory locks are shared by everything in a database
 END_WHEN_SILENT: Final = (
-    "select set_config('idle_session_timeout', %(silence)s, false),"
-    " set_config('idle_in_transaction_session_timeout', %(silence)s, false)"
+    "select set_config('idle_session_timeout', %(idle)s, false),"
+    " set_config('idle_in_transaction_session_timeout', %(in_transaction)s, false)"
 )
 AS_BEFORE: Final = "reset idle_session_timeout; reset idle_in_transaction_session_timeout"
 
@@ -30,16 +30,18 @@ def runner_slot() -> Iterator[ThreadPoolExecutor | None]:
             database.submit(_give_back).result()
 
 
-def silence_ms() -> int:
-    """How long a runner that works is never silent: it looks for work many times within this."""
-    return int(settings.LEASE_MARGIN_MS + 2 * settings.RUNNER_LINGER_MS)
+def silences_ms() -> dict[str, str]:
+    """How long a session of a runner that works is never silent: it looks for work many times within the first, and
+    asks nobody but the database within a transaction, which holds up others who want the same runs."""
+    margin = settings.LEASE_MARGIN_MS
+    return {"idle": str(margin + 2 * settings.RUNNER_LINGER_MS), "in_transaction": str(margin)}
 
 
 def _take() -> bool:
     if not any(_try_lock(number) for number in range(settings.RUNNER_SLOTS)):
         return False
     with connection.cursor() as cursor:
-        cursor.execute(END_WHEN_SILENT, {"silence": str(silence_ms())})
+        cursor.execute(END_WHEN_SILENT, silences_ms())
     return True
 
 

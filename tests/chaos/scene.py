@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, connection
 from django.db.models.functions import Now
 
 from approvals.models import Answer, Interrupt
@@ -136,8 +136,9 @@ class Scene:
                 meanwhile()
                 self.answer_questions()
                 return self.all_ended()
-            except (OperationalError, InterfaceError):
-                return False  # the database is away for a moment: that is what some of these tests are about
+            except (OperationalError, InterfaceError):  # the database is away for a moment, as some tests mean it to be
+                connection.close()
+                return False
 
         try:
             eventually(ended, timeout=END_S)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 import pytest
 
 from compensation.models import Attempt, Readback
-from tests.chaos.scene import Scene
+from tests.chaos.scene import END_S, Scene
 from tests.chaos.verdict import problems_of
 from tests.support.processes import Program, Site
 from tests.support.sandbox import SandboxProcess
@@ -35,7 +35,7 @@ def dies(site: Site, scene: Scene, failpoint: str) -> None:
         return worker.code is not None
 
     try:
-        eventually(is_dead)
+        eventually(is_dead, timeout=END_S)
     finally:
         worker.kill()
     assert worker.code == -signal.SIGKILL, worker.said
