@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from typing import Any
 
 import pytest
@@ -108,7 +107,9 @@ def test_a_fault_of_ours_is_told_by_its_correlation_id_only(hall: Hall, monkeypa
     assert line["error"] == "RuntimeError"
 
 
-@pytest.mark.parametrize("run_id", ["x", "%00", "a%00b", "../x", "0", str(uuid.uuid4()).upper(), "é" * 300])
+@pytest.mark.parametrize(
+    "run_id", ["x", "%00", "a%00b", "../x", "0", "01930000-0000-7000-8000-00000000ABCD", "é" * 300]
+)
 def test_an_id_that_is_none_is_simply_not_there(hall: Hall, run_id: str) -> None:
     for tail in ("", "/compensation", "/events/poll"):
         envelope(hall.us.operator.get(f"/v1/runs/{run_id}{tail}"), 404, "not_found")
