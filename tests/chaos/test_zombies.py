@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compensation.models import Attempt, Obligation, RunEvent
+from compensation.models import Attempt, Obligation, Run, RunEvent
 from tests.chaos.scene import END_S, Scene
 from tests.chaos.verdict import problems_of
 from tests.support.processes import Program, Site
@@ -75,14 +75,14 @@ def test_cmp_404_a_zombie_neither_records_nor_sends(site: Site, scene: Scene, re
     assert set(lost.values_list("error_class", flat=True)) == {"worker-lost"}
 
 
-def test_cmp_404_an_answer_that_arrives_while_its_worker_stands_still_is_not_recorded(
+def test_cmp_404_a_call_in_flight_when_its_worker_stops_is_lost_although_it_is_answered(
     site: Site, scene: Scene, relief: Relief
 ) -> None:
     scene.sandbox.faults("/shipping/cancel", "delay", times=1, ms=1_000)
     run = scene.fail("order-fulfilment")
     zombie = site.worker(**PATIENT)
     try:
-        eventually(Attempt.objects.filter(obligation__run=run).exists)
+        eventually(Attempt.objects.filter(obligation__run=run).exists, timeout=END_S)
         zombie.signal(signal.SIGSTOP)
         with relief:
             scene.bring_to_an_end()
@@ -91,9 +91,33 @@ def test_cmp_404_an_answer_that_arrives_while_its_worker_stands_still_is_not_rec
         assert record(scene) == before
     finally:
         zombie.kill()
-    first = Attempt.objects.get(obligation__run=run, obligation__node_id="book-shipment", number=1)
-    assert (first.outcome, first.error_class, first.receipt) == ("unknown", "worker-lost", None)
+    assert first_outcome(run) == ("unknown", "worker-lost", None)
     assert problems_of(scene.home.tenant, scene.sandbox) == []
+
+
+def test_cmp_404_a_zombies_answer_does_not_end_the_attempt_that_took_over(
+    site: Site, scene: Scene, relief: Relief
+) -> None:
+    run = scene.fail("order-fulfilment")
+    zombie = stands_still(site, scene, "after-send", **PATIENT)
+    scene.sandbox.faults("/shipping/cancel", "delay", times=1, ms=1_200)
+    second = Attempt.objects.filter(obligation__run=run, obligation__node_id="book-shipment", number=2)
+    try:
+        with relief:
+            eventually(second.filter(finished_at__isnull=True).exists, timeout=END_S)
+            goes_on(zombie)
+            scene.bring_to_an_end()
+    finally:
+        zombie.kill()
+    assert first_outcome(run) == ("unknown", "worker-lost", None)
+    assert second.get().outcome == "succeeded"
+    assert problems_of(scene.home.tenant, scene.sandbox) == []
+
+
+def first_outcome(run: Run) -> tuple[Any, ...]:
+    """What is on record of the first attempt to cancel the shipment."""
+    first = Attempt.objects.get(obligation__run=run, obligation__node_id="book-shipment", number=1)
+    return first.outcome, first.error_class, first.receipt
 
 
 @pytest.mark.parametrize("failpoint", ["after-send", "record-before-commit"])
