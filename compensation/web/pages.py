@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from http import HTTPStatus
-from typing import Any, Concatenate, ParamSpec
-from urllib.parse import urlencode
+from typing import Any, Concatenate, Final, ParamSpec
+from urllib.parse import unquote, urlencode
 
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
@@ -23,6 +23,7 @@ from compensation.models import Plan, Workflow
 from compensation.queries.inbox import COUNTED, Inbox, inbox
 
 P = ParamSpec("P")
+NUL: Final = "\x00"  # no text of PostgreSQL can hold it, so nothing has such a name
 
 
 @dataclass(frozen=True)
@@ -114,13 +115,15 @@ def tenant_page(view: Page[P]) -> Callable[..., HttpResponseBase]:
     def page(request: HttpRequest, slug: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if not isinstance(request.user, User):
             return _to_sign_in(request)
+        if NUL in unquote(request.get_full_path()):
+            raise Http404
         tenant = Tenant.objects.filter(slug=slug, memberships__user=request.user).first()
         if tenant is None:
             raise Http404
         here = Here(request, request.user, tenant)
         if not _sees_something(here.principal):
             return refused(here, Forbidden("You belong to this tenant and may not see anything of it yet."))
-        request.session["tenant"] = slug
+        _remember(request, slug)
         try:
             return view(here, *args, **kwargs)
         except NotFound as missing:
@@ -144,6 +147,12 @@ def _sees_something(principal: Principal) -> bool:
         authority.granted(principal, "view", model).filter(content_object__tenant=principal.tenant).exists()
         for model in (Workflow, Plan)
     )
+
+
+def _remember(request: HttpRequest, slug: str) -> None:
+    """Where ``/`` leads next time; written only when it changes, since pages ask for themselves all the time."""
+    if request.session.get("tenant") != slug:
+        request.session["tenant"] = slug
 
 
 def _to_sign_in(request: HttpRequest) -> HttpResponse:

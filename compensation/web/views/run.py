@@ -45,6 +45,7 @@ def run(here: Here, run_id: uuid.UUID) -> HttpResponse:
         picture=draw(projection, effects, spec),
         stop=_if_stopped(projection),
         spec=spec,
+        node_of={entry["effectId"]: entry["nodeId"] for entry in projection["entries"]},
         offers=offers(here.principal, found, plan),
         readable=may(here.principal, "see_inputs", found, plan),
         inputs=found.inputs,

@@ -66,7 +66,7 @@ def test_a_stale_version_is_a_409_in_the_dialog_with_the_present_one(
     effect = unwinding.entry(failed, "a").effect_id
     visitor = visit(unwinding.home.operator)
     sent = form_of(visitor.get("retry", failed.pk, effect)) | {"plan_version": "9", "justification": WHY}
-    answer = visitor.post("retry", failed.pk, effect, htmx=True, **sent)
+    answer = visitor.post_part("retry", failed.pk, effect, **sent)
     assert answer.status_code == 409
     assert "<html" not in answer.content.decode()
     assert form_of(answer)["plan_version"] == "1"
@@ -77,7 +77,7 @@ def test_in_a_dialog_the_answer_stays_where_the_finger_was(unwinding: Stage, fai
     effect = unwinding.entry(failed, "a").effect_id
     visitor = visit(unwinding.home.operator)
     sent = form_of(visitor.get("retry", failed.pk, effect, htmx=True)) | {"justification": WHY}
-    answer = visitor.post("retry", failed.pk, effect, htmx=True, **sent)
+    answer = visitor.post_part("retry", failed.pk, effect, **sent)
     assert answer.status_code == 200
     assert "Retry a: done." in text_of(answer)
     assert "recourse:changed" in answer["HX-Trigger"]

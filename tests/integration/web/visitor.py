@@ -29,8 +29,12 @@ class Visitor:
     def get(self, name: str, *args: object, htmx: bool = False, **query: str) -> Any:
         return self.client.get(self.path(name, *args), query, headers=HTMX if htmx else {})
 
-    def post(self, name: str, *args: object, htmx: bool = False, **fields: Any) -> Any:
-        return self.client.post(self.path(name, *args), fields, headers=HTMX if htmx else {})
+    def post(self, name: str, *args: object, **fields: Any) -> Any:
+        return self.client.post(self.path(name, *args), fields)
+
+    def post_part(self, name: str, *args: object, **fields: Any) -> Any:
+        """What a form in a dialog sends."""
+        return self.client.post(self.path(name, *args), fields, headers=HTMX)
 
     def send(self, name: str, *args: object, **typed: Any) -> Any:
         """Load the form, type, press the button: what was displayed goes back with it."""
