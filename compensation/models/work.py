@@ -13,6 +13,8 @@ class Work(models.Model):
     """A row exists iff an entry is due or leased. ``due_at`` is the lease's end while ``token`` is set.
 
     ``token`` fences: it is the id of the attempt (or of the readback) in flight, and only its holder can record.
+    ``stale_at``: from then on the downstream may have forgotten the key of an effect that may have been applied, so
+    it is not sent again but read back or held (CMP-405).
     """
 
     obligation = models.OneToOneField(
@@ -23,6 +25,7 @@ class Work(models.Model):
     node_type = parent("NodeType", related_name="+")
     kind = models.CharField(max_length=8, default="attempt")
     due_at = models.DateTimeField()
+    stale_at = models.DateTimeField(null=True)
     token = models.UUIDField(null=True)
 
     class Meta:

@@ -5,6 +5,7 @@ from typing import Any
 from django.db.models.functions import Now
 
 from compensation.models import Obligation, Work
+from compensation.operations.safety import key_forgotten_at
 
 
 def enqueue(entry: Obligation, *, kind: str = "attempt", due: Any = None) -> None:
@@ -20,6 +21,7 @@ def enqueue(entry: Obligation, *, kind: str = "attempt", due: Any = None) -> Non
             "node_type_id": version.node_type_id,
             "kind": kind,
             "due_at": due or Now(),
+            "stale_at": key_forgotten_at(entry) if kind == "attempt" else None,
             "token": None,
         },
     )

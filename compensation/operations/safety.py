@@ -1,6 +1,6 @@
 """What makes it safe to present an entry again (CMP-405)."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db.models import Min
 from django.utils import timezone
@@ -23,14 +23,31 @@ def spec_of_entry(entry: Obligation) -> NodeTypeSpec:
 def safety_of(entry: Obligation) -> Safety:
     """Whether the downstream honours keys and still remembers this entry's, counted from its first send."""
     spec = spec_of_entry(entry)
-    sent = entry.attempt_rows.filter(idempotency_key=entry.idempotency_key).aggregate(first=Min("started_at"))
-    age = timezone.now() - sent["first"] if sent["first"] else timedelta()
+    age = timezone.now() - _first_sent(entry)
     return Safety(
         honours_keys=spec.idempotency.honoured,
         key_age_hours=age / timedelta(hours=1),
         key_lifetime_hours=spec.key_lifetime_hours,
         has_readback=spec.readback is not None,
     )
+
+
+def key_forgotten_at(entry: Obligation) -> datetime | None:
+    """When the downstream may forget the key of an effect that may have been applied, in the database's time.
+
+    None when nothing was sent that could have been, or when that time has passed and a person chose to go on.
+    """
+    spec = spec_of_entry(entry)
+    if not entry.attempts or not spec.idempotency.honoured or proven_not_applied(entry):
+        return None
+    forgotten = _first_sent(entry) + timedelta(hours=spec.key_lifetime_hours)
+    return forgotten if forgotten > timezone.now() else None
+
+
+def _first_sent(entry: Obligation) -> datetime:
+    """When an attempt under the present key was first made; now, if none was."""
+    sent = entry.attempt_rows.filter(idempotency_key=entry.idempotency_key).aggregate(first=Min("started_at"))
+    return sent["first"] or timezone.now()
 
 
 def readback_first(entry: Obligation) -> bool:

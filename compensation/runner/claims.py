@@ -30,6 +30,7 @@ STARTABLE: Final = """
     join compensation_plan p on p.tenant_id = w.tenant_id and p.run_id = w.run_id
     join audit_tenant n on n.id = w.tenant_id
     where w.token is null and w.due_at <= clock_timestamp()
+        and (w.stale_at is null or w.stale_at > clock_timestamp())
         and p.held_at is null and not p.parent_paused and not p.terminated and n.held_at is null
         and not exists (
             select 1 from compensation_attention a
@@ -40,7 +41,10 @@ STARTABLE: Final = """
 SOMETHING_DUE: Final = f"""
 with eligible as ({ELIGIBLE})
 select exists (select 1 {STARTABLE})
-    or exists (select 1 from compensation_work where token is not null and due_at <= clock_timestamp())
+    or exists (
+        select 1 from compensation_work
+        where due_at <= clock_timestamp() and (token is not null or stale_at <= clock_timestamp())
+    )
 """  # noqa: S608 - put together from constants
 
 CLAIM: Final = f"""

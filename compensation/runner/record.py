@@ -61,7 +61,7 @@ from completed c join compensation_plan p on p.id = c.plan_id
 OPEN_NEXT: Final = """
 with next as materialized (
     select distinct on (o.plan_id) o.plan_id, o.id, o.tenant_id, o.run_id, v.node_type_id,
-        o.state = 'waiting' and not o.requires_approval and v.kind = 'http' and o.next_attempt_at is null as plain
+        o.state = 'waiting' and not o.requires_approval and v.kind = 'http' and o.attempts = 0 as plain
     from compensation_obligation o
     join compensation_nodetypeversion v on v.id = o.node_type_version_id
     join compensation_plan p on p.id = o.plan_id
