@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+
+from django.conf import settings
 from django.utils import timezone
 
 from compensation.connectors.http import CallResult
+from compensation.connectors.session import Sessions
 from compensation.runner.results import Done, Order
-from compensation.runner.wave import step
+from compensation.runner.wave import reach, step
 
 
 def take(*, limit: int = 10, worker: str = "w") -> list[Order]:
@@ -38,3 +43,18 @@ def answered(status: int) -> CallResult:
 def cut() -> CallResult:
     """A call whose connection was lost after the request had left."""
     return CallResult(status=None, error_class="connection-lost", sent=True, intent_at=timezone.now(), observed_ms=1.0)
+
+
+def send(*orders: Order) -> list[Done]:
+    """Make claimed calls for real, and hold what they brought back in the hand."""
+    return asyncio.run(_send(orders))
+
+
+async def _send(orders: Sequence[Order]) -> list[Done]:
+    async with Sessions(response_cap=settings.RESPONSE_CAP) as sessions:
+        return [Done(order=order, result=await reach(sessions, order)) for order in orders]
+
+
+def hand_in(*done: Done, worker: str = "w") -> None:
+    """Record what calls brought back."""
+    step(done, 0, worker)

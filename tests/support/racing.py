@@ -35,15 +35,18 @@ def race(*acts: Act) -> list[Any]:
 
 
 def queue_up(run_id: uuid.UUID, *acts: Act) -> list[Any]:
-    """Do all acts while the run is locked, and let it go once every one of them waits for a lock.
+    """Do all acts while the run is locked, each begun once those before it wait for a lock; then let the run go.
 
-    So each has begun before any can end: who decides on what it read before it waited is found out.
+    So each has begun before any can end: who decides on what it read before it waited is found out. One that needs
+    no lock just ends.
     """
     with ThreadPoolExecutor(len(acts)) as pool:
         with transaction.atomic():
             Run.objects.select_for_update(of=("self",)).get(pk=run_id)
-            begun = [pool.submit(_alone, act) for act in acts]
-            eventually(lambda: waiters() >= len(acts) or any(each.done() for each in begun))
+            begun: list[Future[Any]] = []
+            for act in acts:
+                begun.append(pool.submit(_alone, act))
+                eventually(lambda: waiters() + sum(each.done() for each in begun) >= len(begun))
         return _outcomes(begun)
 
 
