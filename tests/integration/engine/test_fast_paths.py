@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import dataclass
 from typing import Any
@@ -85,7 +86,7 @@ def one_by_one(done: Done) -> None:
     """The same without the plain cases: complete the entry, then `advance`."""
     record.lock_runs([done.claimed.run_id])
     with connection.cursor() as cursor:
-        cursor.execute(record.SUCCESSES, {"done": record.json.dumps([record._row(done)])})
+        cursor.execute(record.SUCCESSES, {"done": json.dumps([record._row(done)])})
         ((entry_id, plan_id, *_),) = cursor.fetchall()
     record._supersede_questions([entry_id])
     record._advance(plan_id)

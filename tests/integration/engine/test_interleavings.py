@@ -122,8 +122,8 @@ class Unwinding(RuleBasedStateMachine):
         entry = Obligation.objects.filter(run=self.run, node_id=node_id).first()
         if entry is None:
             return
-        home, about = self.stage.home, {"run_id": self.run.pk, "effect_id": entry.effect_id}
-        about["seen"] = self.stage.seen(self.run, node_id)
+        home, seen = self.stage.home, self.stage.seen(self.run, node_id)
+        about: dict[str, Any] = {"run_id": self.run.pk, "effect_id": entry.effect_id, "seen": seen}
         choices: dict[str, Callable[[], Any]] = {
             "retry": lambda: acts.retry(actor=home.operator, **about),
             "skip": lambda: acts.skip(actor=home.lead, justification=WHY, **about),

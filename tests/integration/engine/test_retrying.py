@@ -50,7 +50,7 @@ def test_cmp_401_an_attempt_row_is_durable_before_the_call_and_closed_before_the
     assert first.finished_at is not None
     assert first.started_at < first.finished_at <= second.started_at
     assert first.clocks["admittedAt"] >= first.started_at.isoformat()[:19]
-    assert (first.worker, first.receipt) == ("test", f"rcpt_{first.receipt.removeprefix('rcpt_')}")
+    assert (first.worker, str(first.receipt)[:5]) == ("test", "rcpt_")
 
 
 def test_cmp_402_backoff_doubles_with_jitter_and_is_kept_in_the_database(stage: Stage) -> None:

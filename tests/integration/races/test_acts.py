@@ -91,7 +91,7 @@ def failed_entry(stage: Stage) -> tuple[Run, acts.Seen, str]:
 
 def act_of(stage: Stage, run: Run, seen: acts.Seen, effect_id: str, name: str) -> Callable[[], Any]:
     """An act on what was seen before any of the others began."""
-    about = {"run_id": run.pk, "seen": seen, "effect_id": effect_id}
+    about: dict[str, Any] = {"run_id": run.pk, "seen": seen, "effect_id": effect_id}
     home = stage.home
     return {
         "retry": lambda: acts.retry(actor=home.operator, **about),

@@ -55,7 +55,7 @@ def execute(statement: str, params: Sequence[Any] = ()) -> int:
     """Run a statement and check what is deferred; how many rows it touched."""
     with connection.cursor() as cursor:
         cursor.execute(statement, params)
-        touched = cursor.rowcount
+        touched: int = cursor.rowcount
         cursor.execute("set constraints all immediate")
     return touched
 
