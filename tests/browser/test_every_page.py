@@ -63,8 +63,7 @@ def violations(page: Page) -> list[str]:
     return [f"{each['id']}: {node['target']}" for each in found["violations"] for node in each["nodes"]]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [PHONE, DESK], ids=["phone", "desk"])
+@pytest.mark.parametrize(("theme", "viewport"), [("light", PHONE), ("dark", DESK)], ids=["light phone", "dark desk"])
 def test_pages_are_clean(
     busy: tuple[Stage, Run], open_as: Open, troubles: list[str], theme: str, viewport: dict[str, int]
 ) -> None:
