@@ -36,7 +36,7 @@ def test_an_unfolded_row_receives_the_attempts_alone_and_a_link_gives_a_page(unw
     run = unwinding.fail("a")
     unwinding.work()
     visitor, effect = visit(unwinding.home.viewer), unwinding.entry(run, "a").effect_id
-    part, page = visitor.get("attempts", run.pk, effect, htmx=True), visitor.get("attempts", run.pk, effect)
+    part, page = visitor.get_part("attempts", run.pk, effect), visitor.get("attempts", run.pk, effect)
     assert "Attempt 1" in text_of(part)
     assert "<html" not in part.content.decode()
     assert "<html" in page.content.decode()

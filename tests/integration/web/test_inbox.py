@@ -69,10 +69,10 @@ def test_a_refresh_that_says_nothing_new_swaps_nothing(asking: Stage, visit: Vis
     visitor = visit(asking.home.approver)
     found = re.search(r"seen=(\w+)", visitor.get("inbox").content.decode())
     assert found is not None
-    assert visitor.get("inbox", htmx=True, seen=found.group(1)).status_code == 204
+    assert visitor.get_part("inbox", seen=found.group(1)).status_code == 204
     asking.fail("a", "b")
     asking.work()
-    changed = visitor.get("inbox", htmx=True, seen=found.group(1))
+    changed = visitor.get_part("inbox", seen=found.group(1))
     assert changed.status_code == 200
     assert 'hx-swap-oob="true"' in changed.content.decode()
     assert "<html" not in changed.content.decode()

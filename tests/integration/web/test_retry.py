@@ -76,7 +76,7 @@ def test_a_stale_version_is_a_409_in_the_dialog_with_the_present_one(
 def test_in_a_dialog_the_answer_stays_where_the_finger_was(unwinding: Stage, failed: Run, visit: Visit) -> None:
     effect = unwinding.entry(failed, "a").effect_id
     visitor = visit(unwinding.home.operator)
-    sent = form_of(visitor.get("retry", failed.pk, effect, htmx=True)) | {"justification": WHY}
+    sent = form_of(visitor.get_part("retry", failed.pk, effect)) | {"justification": WHY}
     answer = visitor.post_part("retry", failed.pk, effect, **sent)
     assert answer.status_code == 200
     assert "Retry a: done." in text_of(answer)

@@ -97,10 +97,10 @@ def test_the_live_part_asks_again_while_anything_can_happen_and_then_stops(askin
     found = re.search(r"seen=(\w+)", page)
     assert found is not None
     assert "every 2s" in page
-    assert visitor.get("run", run.pk, htmx=True, seen=found.group(1)).status_code == 204
+    assert visitor.get_part("run", run.pk, seen=found.group(1)).status_code == 204
     asking.approve(run)
     asking.work()
-    part = visitor.get("run", run.pk, htmx=True, seen=found.group(1)).content.decode()
+    part = visitor.get_part("run", run.pk, seen=found.group(1)).content.decode()
     assert "every 2s" not in part
     assert "Fully undone" in part
     assert "csrfmiddlewaretoken" not in part

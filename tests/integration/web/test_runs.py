@@ -92,7 +92,7 @@ def test_a_bad_cursor_is_a_calm_page(stage: Stage, visit: Visit, cursor: str) ->
 
 def test_a_refresh_sends_the_rows_alone(unwinding: Stage, visit: Visit) -> None:
     run = unwinding.commit("a")
-    part = visit(unwinding.home.viewer).get("runs", htmx=True)
+    part = visit(unwinding.home.viewer).get_part("runs")
     assert part.content.decode().startswith("<tbody")
     assert shown(part, run) == [run]
 

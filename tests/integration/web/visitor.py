@@ -26,8 +26,12 @@ class Visitor:
     def path(self, name: str, *args: object) -> str:
         return reverse(f"web:{name}", args=[self.slug, *args])
 
-    def get(self, name: str, *args: object, htmx: bool = False, **query: str) -> Any:
-        return self.client.get(self.path(name, *args), query, headers=HTMX if htmx else {})
+    def get(self, name: str, *args: object, **query: str) -> Any:
+        return self.client.get(self.path(name, *args), query)
+
+    def get_part(self, name: str, *args: object, **query: str) -> Any:
+        """What htmx asks for."""
+        return self.client.get(self.path(name, *args), query, headers=HTMX)
 
     def post(self, name: str, *args: object, **fields: Any) -> Any:
         return self.client.post(self.path(name, *args), fields)
