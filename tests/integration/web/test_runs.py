@@ -100,6 +100,7 @@ def test_a_refresh_sends_the_rows_alone(unwinding: Stage, visit: Visit) -> None:
 def test_the_number_of_queries_does_not_grow_with_the_rows(unwinding: Stage, visit: Visit) -> None:
     """CMP-504."""
     visitor = visit(unwinding.home.viewer)
+    visitor.get("runs")  # the first look also notes which tenant it was
     counts = []
     for more in (1, 5):
         for _ in range(more):
