@@ -70,7 +70,7 @@ def run(stage: Stage, request: pytest.FixtureRequest) -> tuple[Stage, Run]:
     return stage, stage.fail(*reversed(NODES))
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(scene=scenes())
 def test_a_wave_in_sql_leaves_what_advance_would(run: tuple[Stage, Run], scene: Scene) -> None:
     stage, played = run

@@ -236,7 +236,7 @@ def test_any_interleaving_keeps_the_invariants(db: None, downstream: SandboxProc
     run_state_machine_as_test(
         Unwinding,
         settings=settings(
-            max_examples=25,
+            max_examples=15,
             stateful_step_count=18,
             deadline=None,
             database=None,

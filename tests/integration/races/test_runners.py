@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 from audit.errors import RunTerminal, VersionConflict
 from compensation.models import Attempt, NodeType, Run, RunEvent, Work
 from compensation.operations import acts, holds, runs
+from compensation.runner import recovery
 from compensation.runner.claims import Claimed, claim
 from compensation.runner.recovery import recover_expired
 from tests.support.calls import cut, give_back, take
@@ -131,12 +132,24 @@ def test_cmp_404_a_success_against_a_takeover_is_one_or_the_other(ready: Stage) 
 
 
 def test_cmp_404_two_sweeps_take_a_lease_over_once(ready: Stage) -> None:
+    for _ in range(ROUNDS // 2):
+        run = ready.fail("a", "b")
+        take()
+        expire_leases(run)
+        assert sorted(settled(race(recover_expired, recover_expired))) == [0, 1]
+        entry = ready.entry(run, "b")
+        assert (entry.state, entry.crash_streak, entry.attempts) == ("retry_scheduled", 1, 1)
+        Work.objects.filter(run=run).delete()
+
+
+def test_cmp_404_a_sweep_that_comes_second_finds_nothing_to_take_over(ready: Stage) -> None:
+    """Both listed the lease before either locked its run."""
     run = ready.fail("a", "b")
     take()
     expire_leases(run)
-    assert sorted(settled(queue_up(run.pk, recover_expired, recover_expired))) == [0, 1]
-    entry = ready.entry(run, "b")
-    assert (entry.state, entry.crash_streak, entry.attempts) == ("retry_scheduled", 1, 1)
+    listed = (ready.entry(run, "b").pk, ready.home.tenant.pk, run.pk)
+    assert [recovery._recover(*listed), recovery._recover(*listed)] == [True, False]
+    assert ready.entry(run, "b").crash_streak == 1
 
 
 def test_cmp_402_ten_crashes_in_a_row_hold_the_entry_and_spend_nothing(ready: Stage) -> None:
