@@ -52,7 +52,7 @@ def permits(principal: Principal, permission: str, *scopes: models.Model) -> boo
     """Whether an unexpired grant on any of ``scopes`` (plan, workflow, tenant) allows it now (CMP-605)."""
     return any(
         granted(principal, permission, type(scope)).filter(content_object=scope).exists()
-        for scope in scopes
+        for scope in reversed(scopes)  # most grants stand on the tenant, the widest
         if getattr(scope, "tenant_id", scope.pk) == principal.tenant.pk
     )
 

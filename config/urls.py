@@ -10,3 +10,5 @@ urlpatterns = [
     path("", include("compensation.api.urls")),
     path("", include("compensation.web.urls")),
 ]
+
+handler500 = "compensation.web.views.errors.server_error"

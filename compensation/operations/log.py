@@ -2,18 +2,17 @@
 
 from typing import Any
 
-from django.db.models import F
-
 from compensation.domain.events import check_event
 from compensation.models import Obligation, Plan, Run, RunEvent
 
 
 def append(run: Run, type_: str, payload: dict[str, Any] | None = None, *, node_id: str = "") -> RunEvent:
-    """Append one event. The caller holds the run's row lock; the payload is checked against its schema (CMP-501)."""
+    """Append one event. ``run`` was read under its row lock, so its number is the last one; the payload is checked
+    against its schema (CMP-501)."""
     body = payload or {}
     check_event(type_, body)
-    Run.objects.filter(pk=run.pk).update(last_sequence=F("last_sequence") + 1)
-    run.last_sequence = Run.objects.values_list("last_sequence", flat=True).get(pk=run.pk)
+    run.last_sequence += 1
+    Run.objects.filter(pk=run.pk).update(last_sequence=run.last_sequence)
     return RunEvent.objects.create(
         tenant_id=run.tenant_id, run=run, sequence=run.last_sequence, type=type_, payload=body, node_id=node_id
     )
