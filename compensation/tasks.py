@@ -20,9 +20,14 @@ def run_due() -> None:
 
 @shared_task(name="compensation.tasks.sweep", ignore_result=True, expires=30)
 def sweep() -> None:
-    """The safety net, every second: note that we live, expire what must, run what is due."""
+    """The safety net, every second: note that we live, run what is due."""
     worker = f"{socket.gethostname()}:{os.getpid()}"
     WorkerHeartbeat.objects.update_or_create(worker=worker, defaults={"seen_at": Now()})
-    expire_due()
     if something_is_due():
         run_while_due()
+
+
+@shared_task(name="compensation.tasks.expire_approvals", ignore_result=True, expires=30)
+def expire_approvals() -> None:
+    """Expire the questions whose time has passed; apart from the sweep, so that neither can hold up the other."""
+    expire_due()

@@ -17,7 +17,7 @@ from audit.principals import Principal
 from compensation.domain.states import ObligationState, Reason
 from compensation.models import Obligation, Plan
 from compensation.operations import asking, attention, log, settling, substitution, waking
-from compensation.operations.acting import Act, Refused, acting, lock_plan, lock_run, scopes_of
+from compensation.operations.acting import Act, Refused, acting, decided, lock_plan, lock_run, scopes_of
 from compensation.operations.advance import advance
 from compensation.operations.entries import move
 from config.failpoints import hit
@@ -190,3 +190,13 @@ def _expire(interrupt: Interrupt) -> None:
     if still_open.handler == asking.RUN_IT and entry is not None:
         attention.call_for_manual(run, plan, entry, cause="approval-expired")
     advance(run, plan)
+    act = Act(
+        actor=Principal(tenant=run.tenant, user=None),
+        action="approvals:expire",
+        run=run,
+        plan=plan,
+        effect_id=entry.effect_id if entry else "",
+        reason="expired",
+        evidence_digest=still_open.digest,
+    )
+    decided(act, allowed=True)

@@ -3,7 +3,7 @@
 import uuid
 
 from django.db import transaction
-from django.db.models import Value
+from django.db.models import Exists, OuterRef, Value
 from django.db.models.functions import Coalesce, Now
 
 from audit import authority
@@ -11,7 +11,7 @@ from audit.errors import NotFound, VersionConflict
 from audit.models import Tenant
 from audit.principals import Principal
 from compensation.domain.states import ObligationState
-from compensation.models import NodeType, Obligation, Plan
+from compensation.models import Attention, NodeType, Obligation, Plan
 from compensation.operations import attention, waking
 from compensation.operations.acting import acting, acting_on_tenant, lock_plan, lock_run
 from compensation.operations.advance import advance
@@ -106,9 +106,13 @@ def _set_tenant_hold(actor: Principal, action: str, *, held_at: object, reason: 
 
 def _put_back(node_type: NodeType) -> None:
     """Entries that the hold had stopped go on: each under its own run's lock, so none waits for the others."""
+    called_for = Attention.objects.filter(obligation=OuterRef("pk"), kind="manual", resolved_at__isnull=True)
     held = Obligation.objects.filter(
-        tenant_id=node_type.tenant_id, node_type_version__node_type=node_type, state=ObligationState.HELD
-    ).exclude(attention__kind="manual", attention__resolved_at__isnull=True)
+        ~Exists(called_for),
+        tenant_id=node_type.tenant_id,
+        node_type_version__node_type=node_type,
+        state=ObligationState.HELD,
+    )
     for entry_id, run_id in held.values_list("pk", "run_id"):
         with transaction.atomic():
             run = lock_run(node_type.tenant_id, run_id)

@@ -5,6 +5,7 @@ Legality and mutual exclusion are in the SQL: only unheld work of unlocked runs 
 
 import json
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -47,7 +48,8 @@ select exists (select 1 {STARTABLE})
     )
 """  # noqa: S608 - put together from constants
 
-CLAIM: Final = f"""
+# Candidates under their locks. Whoever acts on a plan holds its run's lock, so what is locked here stays as it is …
+LOCK: Final = f"""
 with eligible as materialized ({ELIGIBLE}),
  ranked as materialized (
     select c.*, row_number() over (partition by c.node_type_id order by c.due_at) as place
@@ -57,17 +59,25 @@ with eligible as materialized ({ELIGIBLE}),
         order by w.due_at
         limit %(limit)s * 2
     ) c
- ),
+ )
+select w.obligation_id
+from ranked k
+join compensation_work w on w.obligation_id = k.obligation_id
+join compensation_run r on r.id = w.run_id
+where k.place <= k.room and w.token is null
+    and (%(only)s::uuid is null or w.obligation_id = %(only)s::uuid)
+order by k.due_at
+limit %(limit)s
+for no key update of w, r skip locked
+"""  # noqa: S608 - put together from constants
+
+# … and is judged once more, as it is now and not as it was before it was locked, then leased and begun.
+CLAIM: Final = f"""
+with eligible as materialized ({ELIGIBLE}),
  due as materialized (
     select w.obligation_id, w.kind, w.run_id
-    from ranked k
-    join compensation_work w on w.obligation_id = k.obligation_id
-    join compensation_run r on r.id = w.run_id
-    where k.place <= k.room and w.token is null
-        and (%(only)s::uuid is null or w.obligation_id = %(only)s::uuid)
-    order by k.due_at
-    limit %(limit)s
-    for no key update of w, r skip locked
+    {STARTABLE}
+        and w.obligation_id = any(%(locked)s)
  ),
  leased as (
     update compensation_work w
@@ -142,9 +152,16 @@ def claim(*, limit: int, worker: str, only: uuid.UUID | None = None) -> list[Cla
 
     ``only`` narrows it to one entry. Raises what the database raises when a wall refuses an attempt.
     """
-    given: dict[str, Any] = {"limit": limit, "margin": settings.LEASE_MARGIN_MS, "worker": worker, "only": only}
     with connection.cursor() as cursor:
-        cursor.execute(CLAIM, given)
+        cursor.execute(LOCK, {"limit": limit, "only": only})
+        locked = [row[0] for row in cursor.fetchall()]
+    return begin(locked, worker=worker) if locked else []
+
+
+def begin(locked: Sequence[uuid.UUID], *, worker: str) -> list[Claimed]:
+    """Begin those of the locked entries that may still start: a hold may have come in before they were locked."""
+    with connection.cursor() as cursor:
+        cursor.execute(CLAIM, {"locked": list(locked), "margin": settings.LEASE_MARGIN_MS, "worker": worker})
         return [_claimed(row) for row in cursor.fetchall()]
 
 

@@ -127,6 +127,8 @@ def test_cmp_603_expiry_escalates_and_holds_and_is_nobodys_denial(stage: Stage, 
     assert stage.attention(run) == {("manual", "approval-expired")}
     assert "failed" not in stage.events(run)
     assert question.votes.count() == 0
+    (row,) = stage.decisions(action="approvals:expire")
+    assert (row.principal, row.reason, row.evidence_digest) == ("system:engine", "expired", question.digest)
     assert stage.work() == 0
     with pytest.raises(InterruptExpired):
         stage.answer(question)

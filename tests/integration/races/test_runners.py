@@ -9,10 +9,11 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from audit.errors import RunTerminal, VersionConflict
-from compensation.models import Attempt, NodeType, Run, RunEvent, Work
+from audit.models import Tenant
+from compensation.models import Attempt, NodeType, Plan, Run, RunEvent, Work
 from compensation.operations import acts, holds, runs
 from compensation.runner import recovery
-from compensation.runner.claims import Claimed, claim
+from compensation.runner.claims import Claimed, begin, claim
 from compensation.runner.recovery import recover_expired
 from tests.support.calls import cut, give_back, take
 from tests.support.definitions import readback
@@ -46,6 +47,22 @@ def test_cmp_401_two_runners_never_claim_one_entry_twice(ready: Stage) -> None:
         found = settled(race(claimed, claimed, claimed))
         assert sum(len(each) for each in found) == 1
         assert Attempt.objects.filter(obligation__run=run).count() == 1
+
+
+@pytest.mark.parametrize("hold", ["plan", "node type", "tenant"])
+def test_cmp_409_a_hold_that_came_before_the_lock_is_seen_after_it(ready: Stage, hold: str) -> None:
+    """The second look of a claim: what was startable when it looked is judged again once it is locked."""
+    run = ready.fail("a")
+    entry = ready.entry(run, "a")
+    if hold == "plan":
+        Plan.objects.filter(run=run).update(held_at=Now())
+    elif hold == "node type":
+        NodeType.objects.filter(tenant=ready.home.tenant).update(held_at=Now())
+    else:
+        Tenant.objects.filter(pk=ready.home.tenant.pk).update(held_at=Now())
+    with transaction.atomic():
+        assert begin([entry.pk], worker="late") == []
+    assert (ready.states(run), Attempt.objects.filter(obligation=entry).count()) == ({"a": "ready"}, 0)
 
 
 def test_cmp_401_many_due_entries_are_shared_out_each_once(ready: Stage) -> None:
