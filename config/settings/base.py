@@ -177,6 +177,7 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
 CELERY_BEAT_SCHEDULE = {
     # The safety net: it finds whatever is due, so losing every message loses nothing. A late one is worth nothing.
     "sweep": {"task": "compensation.tasks.sweep", "schedule": 1.0, "options": {"expires": 5.0}},
+    "expire-approvals": {"task": "compensation.tasks.expire_approvals", "schedule": 2.0, "options": {"expires": 5.0}},
 }
 
 # --- the engine --------------------------------------------------------------
