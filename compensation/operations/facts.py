@@ -121,7 +121,10 @@ def _repeat(seen: Fact, fact: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _node_completed(report: Report, fact: Mapping[str, Any]) -> dict[str, Any]:
-    """A commit: it gets its place in the order of commits, however late it arrives (CMP-205)."""
+    """A commit: it gets its place in the order of commits, however late it arrives (CMP-205).
+
+    After the mint every commit is loose, whatever its node declares; after an end without a plan, one that is owed.
+    """
     run = report.run
     _refuse_second_commit(run, fact)
     late = run.status in ENDED or report.plan is not None
@@ -137,7 +140,7 @@ def _node_completed(report: Report, fact: Mapping[str, Any]) -> dict[str, Any]:
     )
     payload = {**_node_payload(fact), "completionOrdinal": effect.ordinal, **({"late": True} if late else {})}
     event = log.append(run, fact["type"], payload, node_id=fact["nodeId"])
-    if late and report.workflow.owes(fact["nodeId"]):
+    if report.plan is not None or (late and report.workflow.owes(fact["nodeId"])):
         attention.uncompensated(run, effect, report.plan)
     result: dict[str, Any] = {"sequence": event.sequence, "completionOrdinal": effect.ordinal}
     return {**result, "late": True} if late else result

@@ -185,4 +185,11 @@ def test_cmp_205_other_facts_after_the_end_are_rejected(ready: Stage) -> None:
     results = ready.report(run, ENDED, BREACH, {**failed("a"), "factId": "again"}, committed("end"))
     assert [each["status"] for each in results] == ["rejected", "rejected", "rejected", "accepted"]
     assert {each["error"]["error"] for each in results[:3]} == {"run_terminal"}
-    assert ("uncompensated", "late-commit") not in ready.attention(run), "`end` owes nothing"
+    assert ("uncompensated", "late-commit") in ready.attention(run), "loose, though `end` declares nothing"
+
+
+def test_cmp_205_a_late_commit_that_owes_nothing_calls_nobody_when_there_is_no_plan(ready: Stage) -> None:
+    ready.chain("a")
+    run = ready.begin()
+    ready.report(run, ENDED, committed("end"))
+    assert ready.attention(run) == set()
