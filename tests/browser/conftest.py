@@ -42,7 +42,7 @@ class Server(ThreadedWSGIServer):
         """A browser hangs up when its page closes, which is no error of ours."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """The console's address."""
     running = Server(("127.0.0.1", 0), QuietHandler)
@@ -55,8 +55,9 @@ def server() -> Iterator[str]:
     thread.join()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
+    """One browser for a module: its event loop must be gone from this thread before other tests run in it."""
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if program is None:
         pytest.skip("THE BROWSER TESTS ARE NOT RUN: there is no Chromium here")
