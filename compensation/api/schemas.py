@@ -403,10 +403,12 @@ ACT_ASKED: Final = {**PLAN, "properties": {**ACT_DONE["properties"], "interrupt"
 _SEEN: Final = {"expectedPlanVersion": {"type": "integer", "minimum": 1}}
 _ON_ENTRY: Final = {**_SEEN, "effectId": SHA256, "expectedState": some(ObligationState)}
 START: Final = closed({}, {"justification": JUSTIFICATION})
-RETRY: Final = closed(
-    _SEEN,
-    {"effectId": SHA256, "expectedState": some(ObligationState), "justification": JUSTIFICATION},
-)
+RETRY: Final = {
+    "anyOf": [
+        closed(_ON_ENTRY, {"justification": JUSTIFICATION}),
+        closed(_SEEN, {"expectedState": {"type": "string", "enum": ["failed"]}, "justification": JUSTIFICATION}),
+    ]
+}
 SKIP: Final = closed({**_ON_ENTRY, "justification": JUSTIFICATION})
 SUBSTITUTE: Final = closed(
     {**_ON_ENTRY, "justification": JUSTIFICATION, "nodeTypeId": TEXT},

@@ -69,8 +69,12 @@ def after_readback(
     jitter: float,
     crash_streak: int = 0,
     crash_limit: int = CRASH_LIMIT,
+    key_holds: bool = False,
 ) -> Step:
     """What follows the last of one attempt's `readings` (oldest first, at least one).
+
+    While the downstream honours the key (`key_holds`) the reading is one last look before the entry is given up:
+    presenting again would be safe, so nothing has to be proven and nobody waits.
 
     *Applied* once completes. *Not applied* twice, the second at least `settle_ms` after the attempt's deadline,
     presents again or exhausts. Everything else reads again: after a first *not applied* when the effect has had time
@@ -80,9 +84,7 @@ def after_readback(
     if latest.verdict == ReadVerdict.APPLIED:
         return Step(StepKind.COMPLETE)
     again = delay_ms(len(readings), backoff_ms, jitter)
-    if latest.verdict == ReadVerdict.UNKNOWN:
-        return Step(StepKind.READBACK, after_ms=again)
-    if _proven_not_applied(readings, settle_ms):
+    if key_holds or _proven_not_applied(readings, settle_ms):
         return present_again(
             spent=spent,
             max_attempts=max_attempts,
@@ -90,9 +92,13 @@ def after_readback(
             crash_streak=crash_streak,
             crash_limit=crash_limit,
         )
+    if latest.verdict == ReadVerdict.UNKNOWN:
+        return Step(StepKind.READBACK, after_ms=again)
     return Step(StepKind.READBACK, after_ms=max(again, settle_ms - latest.after_deadline_ms))
 
 
 def _proven_not_applied(readings: Sequence[Reading], settle_ms: int) -> bool:
     said_so = sum(reading.verdict == ReadVerdict.NOT_APPLIED for reading in readings)
-    return said_so >= READINGS_THAT_DECIDE and readings[-1].after_deadline_ms >= settle_ms
+    latest = readings[-1]
+    settled = latest.verdict == ReadVerdict.NOT_APPLIED and latest.after_deadline_ms >= settle_ms
+    return settled and said_so >= READINGS_THAT_DECIDE

@@ -157,18 +157,21 @@ def next_step(
     """What follows an attempt. `spent` counts the attempts that count, this one included unless our own crash ended
     it; `crash_streak` the crashes in a row up to now (0 when this attempt gave an answer). `earlier_unknown`: an
     attempt before this one may have been applied, so even a request that was never sent is not safe to repeat once
-    the key is forgotten."""
+    the key is forgotten. Nor is it given up as not undone while a readback could tell."""
     if verdict in _SETTLED:
         return _SETTLED[verdict]
-    if (verdict == Verdict.UNKNOWN or earlier_unknown) and not safety.key_holds:
+    maybe_applied = verdict == Verdict.UNKNOWN or earlier_unknown
+    if maybe_applied and not safety.key_holds:
         return Step(StepKind.READBACK if safety.has_readback else StepKind.HOLD_UNCERTAIN)
-    return present_again(
+    step = present_again(
         spent=spent,
         max_attempts=max_attempts,
         retry_delay_ms=retry_delay_ms,
         crash_streak=crash_streak,
         crash_limit=crash_limit,
     )
+    giving_up = step.kind == StepKind.EXHAUST
+    return Step(StepKind.READBACK) if giving_up and maybe_applied and safety.has_readback else step
 
 
 def present_again(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from django.db import connection, transaction
 from django.db.models import Count, Max, QuerySet
 
 from compensation.domain.states import RollupStatus
@@ -29,11 +30,17 @@ class Difference:
 
 
 def differences(runs: QuerySet[Run]) -> Iterator[Difference]:
-    """Every difference in these runs, read in batches: stored rollups, and gaps or doubles in the run's log."""
-    found = runs.order_by("pk").iterator(chunk_size=BATCH)
-    while batch := list(islice(found, BATCH)):
-        yield from _in_rollups(batch)
-        yield from _in_logs(batch)
+    """Every difference in these runs, read in batches: stored rollups, and gaps or doubles in the run's log.
+
+    All of it is read as it was at one instant, so runs that go on meanwhile differ from nothing.
+    """
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("set transaction isolation level repeatable read, read only")
+        found = runs.order_by("pk").iterator(chunk_size=BATCH)
+        while batch := list(islice(found, BATCH)):
+            yield from _in_rollups(batch)
+            yield from _in_logs(batch)
 
 
 def _in_rollups(runs: list[Run]) -> Iterator[Difference]:

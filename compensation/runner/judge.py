@@ -141,6 +141,7 @@ def _record_readback(entry: Obligation, result: ReadbackVerdict) -> Step:
         jitter=random.random(),
         crash_streak=entry.crash_streak,
         crash_limit=settings.CRASH_LIMIT,
+        key_holds=safety_of(entry).key_holds,
     )
 
 

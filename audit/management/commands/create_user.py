@@ -17,7 +17,7 @@ from audit.permissions import ROLES
 
 
 class Command(OurCommand):
-    help = "Create a person (or, with --service, a service without a password) in a tenant."
+    help = "Create a person in a tenant, with the password read from stdin; with --service, a service without one."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username")

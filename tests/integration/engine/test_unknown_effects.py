@@ -144,6 +144,24 @@ def test_cmp_405_beyond_its_lifetime_a_key_counts_as_not_honoured(stage: Stage, 
     assert stage.effects(run) == {"a": 1}
 
 
+@pytest.mark.parametrize(
+    ("mode", "state", "read", "applied"),
+    [("drop_after", "completed", ["applied"], 1), ("drop_before", "failed", ["not_applied"], 0)],
+)
+def test_cmp_405_406_what_may_have_been_applied_is_read_back_before_it_is_given_up(
+    stage: Stage, mode: str, state: str, read: list[str], applied: int
+) -> None:
+    """The bounds are spent and the key is honoured, yet "failed" would say what nobody knows."""
+    stage.register("undo", readback=readback(stage.sandbox.url), retry={"maxAttempts": 2, "backoffMs": 5})
+    stage.chain("a")
+    stage.fault("undo", mode, times=2)
+    run = stage.fail("a")
+    stage.work()
+    assert (stage.states(run), stage.entry(run, "a").attempts) == ({"a": state}, 2)
+    assert verdicts(run, "a") == read
+    assert stage.effects(run) == {"a": applied}
+
+
 def test_cmp_405_an_operator_may_still_present_what_nothing_can_tell(stage: Stage) -> None:
     """The key is forgotten and nothing reads back: held for a person, whose retry is their own decision."""
     stage.register("undo", readback=None, keyLifetimeHours=1, retry={"maxAttempts": 9, "backoffMs": 60_000})

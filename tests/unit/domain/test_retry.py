@@ -196,3 +196,10 @@ def test_cmp_402_what_we_refused_to_send_is_no_retry() -> None:
     invalid = Answer(status=None, sent=False, error_class="request-invalid")
     assert classify(missing, success={200}) == Verdict.CREDENTIALS_REFUSED
     assert classify(invalid, success={200}) == Verdict.REJECTED
+
+
+@pytest.mark.parametrize("has_readback", [True, False])
+def test_cmp_405_406_an_unknown_effect_is_given_up_only_where_nothing_can_tell(*, has_readback: bool) -> None:
+    safety = Safety(honours_keys=True, key_age_hours=0, key_lifetime_hours=24, has_readback=has_readback)
+    step = next_step(Verdict.UNKNOWN, safety=safety, spent=3, max_attempts=3, retry_delay_ms=1)
+    assert step.kind == (StepKind.READBACK if has_readback else StepKind.EXHAUST)
