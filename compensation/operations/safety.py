@@ -1,8 +1,10 @@
 """What makes it safe to present an entry again (CMP-405)."""
 
+import uuid
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from django.db.models import Min
+from django.db.models import Min, QuerySet
 from django.utils import timezone
 
 from compensation.domain.node_type import NodeTypeSpec
@@ -60,11 +62,24 @@ def proven_not_applied(entry: Obligation, *, before: int | None = None) -> bool:
     """Whether every attempt so far (below number ``before``) surely had no effect: refused, never sent, or twice read
     back as not applied."""
     attempts = entry.attempt_rows.all() if before is None else entry.attempt_rows.filter(number__lt=before)
-    return all(_had_no_effect(attempt) for attempt in attempts)
+    return not _maybe_applied(attempts)
+
+
+def attempts_maybe_applied(entries: Iterable[Obligation]) -> dict[uuid.UUID, int]:
+    """How many attempts may have taken effect, for each entry that has any such: two queries for any number of
+    entries. The entries that are absent are those of `proven_not_applied`."""
+    found: dict[uuid.UUID, int] = {}
+    for attempt in _maybe_applied(Attempt.objects.filter(obligation__in=[entry.pk for entry in entries])):
+        found[attempt.obligation_id] = found.get(attempt.obligation_id, 0) + 1
+    return found
+
+
+def _maybe_applied(attempts: QuerySet[Attempt]) -> list[Attempt]:
+    return [attempt for attempt in attempts.prefetch_related("readbacks") if not _had_no_effect(attempt)]
 
 
 def _had_no_effect(attempt: Attempt) -> bool:
     if attempt.outcome == AttemptOutcome.FAILED:
         return True
-    verdicts = list(attempt.readbacks.order_by("number").values_list("verdict", flat=True))
-    return verdicts[-2:] == PROVEN_NOT_APPLIED
+    readbacks = sorted(attempt.readbacks.all(), key=lambda readback: readback.number)
+    return [readback.verdict for readback in readbacks[-2:]] == PROVEN_NOT_APPLIED

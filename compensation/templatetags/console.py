@@ -26,6 +26,12 @@ def state(kind: str, wire: str | None, *, plain: bool = False) -> dict[str, Any]
     return {"word": words.word(kind, wire), "plain": plain}
 
 
+@register.inclusion_tag("partials/_state.html")
+def rollup(wire: str | None, late: int) -> dict[str, Any]:
+    """An unwind as a whole, beside how many late effects it does not cover."""
+    return {"word": words.rollup_word(wire, late), "plain": False}
+
+
 @register.simple_tag
 def word(kind: str, wire: str | None) -> words.Word:
     """The word itself, for a template that draws it in its own way."""

@@ -66,6 +66,12 @@ def _counted(completed: Sequence[Entry], total: int) -> str:
 
 
 def _standing(entry: Entry) -> str:
-    state = words.word("entry", entry["state"])
-    why = f" ({words.phrase(entry['reason'])})" if entry["reason"] else ""
-    return f"{entry['nodeId']} stays done: {state.human.lower()}{why}"
+    now = words.word("entry", entry["shown"]).human.lower()
+    why = f" ({entry['because']})" if entry["because"] else ""
+    if entry["state"] == ObligationState.RUNNING:
+        return f"{entry['nodeId']} may yet be undone: the call in flight ends by itself"
+    if entry["maybeApplied"]:
+        return f"{entry['nodeId']} may or may not be undone: {now}{why}"
+    if entry["state"] in TERMINAL_STATES:
+        return f"{entry['nodeId']} stays done: {now}{why}"
+    return f"{entry['nodeId']} stays done; its inverse would not run (now: {now})"

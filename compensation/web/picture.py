@@ -5,7 +5,7 @@ Pure geometry over what the queries gave; the template draws it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from compensation.domain.states import OrderingModel
 from compensation.domain.workflow import WorkflowSpec
@@ -23,8 +23,8 @@ Entry = Mapping[str, Any]
 class PictureRow:
     """One forward effect and what is owed for it.
 
-    ``kind``: ``entry`` (in the plan), ``late`` (committed after it, so not in it), ``declared`` (would enter a plan),
-    ``nothing`` (nothing is declared for it).
+    ``kind``: ``entry`` (in the plan), ``late`` (committed after it, so not in it), ``unplanned`` (owed, but the plan
+    could not be made), ``declared`` (would enter a plan), ``nothing`` (nothing is declared for it).
     """
 
     ordinal: int
@@ -61,11 +61,31 @@ class Picture:
         return f"{len(self.rows) * ROW_REM}rem"
 
 
+@dataclass(frozen=True, slots=True)
+class _Kinds:
+    """Why an effect has no entry. Under a plan that could not be made that alone makes none of them late (CMP-205)."""
+
+    late: frozenset[int]
+    unmade: bool
+
+    @classmethod
+    def of(cls, projection: Mapping[str, Any]) -> Self:
+        late = frozenset(each["ordinal"] for each in projection["uncompensatedEffects"])
+        return cls(late, projection["mintFailure"] is not None)
+
+    def kind(self, effect: Effect, declared: str) -> str:
+        if effect.ordinal in self.late:
+            return "late"
+        if not declared:
+            return "nothing"
+        return "unplanned" if self.unmade else "declared"
+
+
 def draw(projection: Mapping[str, Any], effects: Sequence[Effect], workflow: WorkflowSpec) -> Picture:
     """The picture of a run as it stands now, at most `MAX_ROWS` rows."""
     by_ordinal = {entry["ordinal"]: entry for entry in projection["entries"]}
-    has_plan = projection["compensationId"] is not None
-    rows = [_row(effect, by_ordinal.get(effect.ordinal), workflow, has_plan=has_plan) for effect in effects]
+    kinds = _Kinds.of(projection)
+    rows = [_row(effect, by_ordinal.get(effect.ordinal), workflow, kinds) for effect in effects]
     shown = _folded(rows)
     branching = projection["orderingModel"] == OrderingModel.DEPENDENCY_GRAPH
     return Picture(
@@ -73,14 +93,12 @@ def draw(projection: Mapping[str, Any], effects: Sequence[Effect], workflow: Wor
     )
 
 
-def _row(effect: Effect, entry: Entry | None, workflow: WorkflowSpec, *, has_plan: bool) -> PictureRow:
+def _row(effect: Effect, entry: Entry | None, workflow: WorkflowSpec, kinds: _Kinds) -> PictureRow:
     if entry is not None:
         return PictureRow(effect.ordinal, effect.node_id, "entry", entry)
     node = workflow.nodes.get(effect.node_id)
     declared = node.compensation.node_type_id if node and node.compensation else ""
-    if declared and (has_plan or effect.late):
-        return PictureRow(effect.ordinal, effect.node_id, "late", declared=declared)
-    return PictureRow(effect.ordinal, effect.node_id, "declared" if declared else "nothing", declared=declared)
+    return PictureRow(effect.ordinal, effect.node_id, kinds.kind(effect, declared), declared=declared)
 
 
 def _folded(rows: Sequence[PictureRow]) -> Sequence[PictureRow]:

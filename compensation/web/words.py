@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from compensation.domain.states import RollupStatus
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
@@ -29,11 +31,24 @@ ENTRY: Final = _by_wire(
     Word("uncertain", "Uncertain", "question", "warn", "Nobody knows whether the last attempt took effect."),
     Word("held", "Held", "pause", "warn", "Stopped until a person or a hold lets it go on."),
     Word("completed", "Undone", "check", "done", "The inverse action succeeded. Final."),
-    Word("failed", "Not undone", "cross", "bad", "Refused, rejected or out of attempts; an operator can retry it."),
+    Word("failed", "Not undone", "cross", "bad", "Rejected, refused or never sent: surely without effect."),
     Word("skipped", "Skipped", "skip", "final", "Left as it is, by a person's decision. Final."),
     Word("terminated", "Terminated", "stop", "bad", "The unwind was ended before this could run. Final."),
     Word("irreversible", "Cannot be undone", "lock", "final", "Declared irreversible; nothing runs for it."),
 )
+
+EFFECT_UNKNOWN: Final = "failed-unknown"
+PLAN_WAITS: Final = "ready-waits"
+ENTRY_AS_SHOWN: Final = {
+    **ENTRY,
+    EFFECT_UNKNOWN: Word(
+        "failed", "Failed, effect unknown", "question", "bad", "Given up, and nothing proves that it took no effect."
+    ),
+    PLAN_WAITS: Word(
+        "ready", "Ready, but the plan waits for a person", "pause", "warn", "Its turn has come; the plan is held."
+    ),
+}
+"""The states, and where the state alone would say too much or too little."""
 
 ROLLUP: Final = _by_wire(
     Word("none", "No unwind", "dash", "quiet", "Nothing was started, or nothing is owed."),
@@ -93,7 +108,7 @@ HOLD: Final = _by_wire(
 )
 
 VOCABULARIES: Final[Mapping[str, Mapping[str, Word]]] = {
-    "entry": ENTRY,
+    "entry": ENTRY_AS_SHOWN,
     "rollup": ROLLUP,
     "run": RUN,
     "interrupt": INTERRUPT,
@@ -104,7 +119,7 @@ VOCABULARIES: Final[Mapping[str, Mapping[str, Word]]] = {
 }
 
 GLOSSARY: Final = (
-    ("A plan entry", ENTRY),
+    ("A plan entry", ENTRY_AS_SHOWN),
     ("An unwind as a whole", ROLLUP),
     ("A run", RUN),
     ("A question put to people", INTERRUPT),
@@ -118,14 +133,14 @@ PHRASES: Final[Mapping[str, str]] = {
     "cap-breach": "a hard limit stopped the run",
     "operator-request": "an operator asked for it",
     # reasons
-    "retries-exhausted": "out of attempts, or surely refused by the other system",
+    "retries-exhausted": "no attempt succeeded, and none is left",
     "approval-denied": "a person rejected it",
     "authority-denied": "no authority to do it",
     "dead-lettered": "the plan could not be made",
     "operator-terminated": "an operator ended the unwind",
     "separation-of-duties": "may not decide on their own doing",
     # causes of attention
-    "exhausted": "out of attempts, and the policy wants a person",
+    "exhausted": "an inverse did not succeed, and the policy wants a person",
     "mint-failed": "the plan could not be made",
     "parent-cancel": "the run was cancelled during the unwind",
     "approval-expired": "nobody answered the approval in time",
@@ -166,6 +181,14 @@ ACTIONS: Final[Mapping[str, str]] = {
 def word(kind: str, wire: str | None) -> Word:
     """The word of a state; one that is new here is shown as the wire spells it."""
     return VOCABULARIES[kind].get(wire or "", Word(wire or "", wire or "none", "dot", "quiet"))
+
+
+def rollup_word(wire: str | None, late: int) -> Word:
+    """The word of a rollup; `completed` is not the whole truth beside ``late`` effects that no plan undoes."""
+    plain = word("rollup", wire)
+    if not late or wire != RollupStatus.COMPLETED:
+        return plain
+    return Word(plain.wire, f"Undone, except {late} late", "half", "warn", "What came after the plan is not undone.")
 
 
 def phrase(wire: str) -> str:

@@ -16,9 +16,9 @@ from compensation.operations.approving import Reply, resolve_interrupt
 from compensation.operations.asking import REPLACE_IT, RUN_IT, WAIVE_IT
 from compensation.queries.access import require, require_run, visible_interrupts
 from compensation.queries.interrupts import interrupt_wire
-from compensation.queries.projection import plan_projection
 from compensation.web.pages import Here, tenant_page
 from compensation.web.people import names_of
+from compensation.web.standing import standing_plan
 
 MAX_FEEDBACK: Final = 4000
 
@@ -82,7 +82,7 @@ def _reply(here: Here) -> Reply:
 
 def _shown(here: Here, interrupt: Interrupt, *, error: RecourseError | None = None) -> HttpResponse:
     wire = interrupt_wire(here.principal, interrupt)
-    plan = plan_projection(here.principal, require_run(here.principal, interrupt.context_id))
+    plan = standing_plan(here.principal, require_run(here.principal, interrupt.context_id))
     owed = Obligation.objects.filter(tenant=here.tenant, pk=interrupt.subject_id).values_list("effect_id", flat=True)
     return here.render(
         "approval/page.html",

@@ -10,10 +10,11 @@ from compensation.queries.access import may, require_run, visible_interrupts
 from compensation.queries.acts import offers
 from compensation.queries.events import is_complete
 from compensation.queries.interrupts import interrupt_wires
-from compensation.queries.projection import attempt_wire, find_entry, plan_projection
+from compensation.queries.projection import attempt_wire, find_entry
 from compensation.web.consequences import blocked_behind
 from compensation.web.pages import Here, live_page, tenant_page
 from compensation.web.people import names_of
+from compensation.web.standing import standing_plan
 
 ATTEMPTS_SHOWN: Final = 50
 QUESTIONS_SHOWN: Final = 20
@@ -25,7 +26,7 @@ def entry(here: Here, run_id: uuid.UUID, effect_id: str) -> HttpResponse:
     """One obligation: what is frozen, how it stands, every attempt newest first, and what this person may do."""
     run = require_run(here.principal, run_id)
     owed = find_entry(run, effect_id)
-    projection = plan_projection(here.principal, run)
+    projection = standing_plan(here.principal, run)
     shown = next(each for each in projection["entries"] if each["effectId"] == effect_id)
     questions = visible_interrupts(here.principal).filter(subject_id=owed.pk).order_by("-id")[:QUESTIONS_SHOWN]
     approvals = interrupt_wires(here.principal, list(questions))

@@ -4,10 +4,12 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from approvals.models import InterruptState
+from compensation.models import Obligation
 from compensation.queries.access import visible_interrupts
 from compensation.queries.interrupts import interrupt_wires
 from compensation.web.pages import Here, live_page, tenant_page
 from compensation.web.people import names_of
+from compensation.web.standing import standings
 
 OTHERS_SHOWN: Final = 50
 
@@ -25,10 +27,16 @@ def inbox(here: Here) -> HttpResponse:
         body="inbox/_list.html",
         section="inbox",
         inbox=here.inbox,
+        standing=standings(_entries(here)),
         approvals=approvals,
         others=others,
         names=names_of(each["requestedBy"] for each in [*approvals, *others]),
     )
+
+
+def _entries(here: Here) -> list[Obligation]:
+    calls = [*(held.entry for held in here.inbox.held), *(call.obligation for call in here.inbox.dead_letters)]
+    return [entry for entry in calls if entry is not None]
 
 
 def _others(here: Here, mine: set[str]) -> list[dict[str, object]]:

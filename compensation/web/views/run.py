@@ -11,12 +11,12 @@ from compensation.models import Effect, Plan, Run, RunEvent
 from compensation.queries.access import may, require_run
 from compensation.queries.acts import offers
 from compensation.queries.events import event_wire, is_complete
-from compensation.queries.projection import plan_projection
 from compensation.queries.snapshots import run_snapshot
 from compensation.web.consequences import if_stopped
 from compensation.web.pages import Here, live_page, tenant_page
 from compensation.web.people import names_of
 from compensation.web.picture import draw
+from compensation.web.standing import standing_plan
 
 EVENTS_SHOWN: Final = 12
 
@@ -30,7 +30,7 @@ def run(here: Here, run_id: uuid.UUID) -> HttpResponse:
     """
     found = require_run(here.principal, run_id)
     plan = Plan.objects.filter(tenant=here.tenant, run=found).first()
-    projection = plan_projection(here.principal, found)
+    projection = standing_plan(here.principal, found)
     spec = WorkflowSpec.from_document(found.workflow_version.document)
     effects = list(Effect.objects.filter(tenant=here.tenant, run=found).order_by("ordinal"))
     latest = _latest_events(found)

@@ -7,10 +7,11 @@ from django.views.decorators.http import require_http_methods
 from compensation.operations import acts
 from compensation.queries.access import require_run
 from compensation.queries.acts import offers
-from compensation.queries.projection import find_entry, plan_projection
+from compensation.queries.projection import find_entry
 from compensation.web.consequences import if_stopped
 from compensation.web.pages import Here, tenant_page
 from compensation.web.recovering import ActForm, Dialog, act, effect_path, the_offer
+from compensation.web.standing import standing_plan
 from compensation.web.words import word
 
 WAIVED: Final = (
@@ -27,7 +28,7 @@ def skip(here: Here, run_id: uuid.UUID, effect_id: str) -> HttpResponseBase:
 
     def build() -> Dialog:
         entry = find_entry(run, effect_id)
-        projection = plan_projection(here.principal, run)
+        projection = standing_plan(here.principal, run)
         then = if_stopped(projection["entries"], started=projection["startedAt"] is not None, skipping=effect_id)
         rollup = word("rollup", then.rollup)
         return Dialog(

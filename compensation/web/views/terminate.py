@@ -6,10 +6,10 @@ from django.views.decorators.http import require_http_methods
 from compensation.operations import acts
 from compensation.queries.access import require_run
 from compensation.queries.acts import offers
-from compensation.queries.projection import plan_projection
 from compensation.web.consequences import if_stopped
 from compensation.web.pages import Here, tenant_page
 from compensation.web.recovering import ActForm, Dialog, act, plan_of, run_path, the_offer
+from compensation.web.standing import standing_plan
 from compensation.web.words import word
 
 
@@ -21,7 +21,7 @@ def terminate(here: Here, run_id: uuid.UUID) -> HttpResponseBase:
 
     def build() -> Dialog:
         plan = plan_of(here.principal, run)
-        projection = plan_projection(here.principal, run)
+        projection = standing_plan(here.principal, run)
         then = if_stopped(projection["entries"], started=projection["startedAt"] is not None)
         rollup = word("rollup", then.rollup)
         remaining = [each for each in projection["entries"] if each["outcome"] is None]

@@ -1,6 +1,8 @@
 import re
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from compensation.domain.states import OrderingModel
 from tests.integration.web.conftest import Visit
@@ -31,7 +33,7 @@ def test_what_would_stay_if_it_stopped_now_is_said_in_words(asking: Stage, visit
     words = text_of(visit(asking.home.viewer).get("run", run.pk))
     assert "1 of 2 committed effects is undone: b." in words
     assert "partly undone partial" in words
-    assert "a stays done: needs approval" in words
+    assert "a stays done; its inverse would not run (now: needs approval)" in words
 
 
 def test_late_effects_stand_beside_the_rollup(unwinding: Stage, visit: Visit) -> None:
@@ -63,6 +65,75 @@ def test_a_failed_mint_names_the_reference(stage: Stage, visit: Visit) -> None:
     assert "The plan could not be made, so nothing was undone" in text_of(answer)
     assert "${nodes.a.output.id}" in text_of(answer)
     assert any(link.endswith("/retry/") for link in links_of(answer))
+
+
+def test_under_a_failed_mint_only_what_came_late_is_late(stage: Stage, visit: Visit) -> None:
+    """CMP-112, 205."""
+    stage.register("undo")
+    stage.chain("a", "b")
+    run = stage.begin()
+    stage.report(run, committed("a", output={}), failed("end"))
+    stage.report(run, committed("b"))
+    answer = visit(stage.home.viewer).get("run", run.pk)
+    assert [(row.node_id, row.kind) for row in answer.context["picture"].rows] == [("a", "unplanned"), ("b", "late")]
+    assert "Not planned the plan could not be made" in text_of(answer)
+
+
+def test_fully_undone_is_not_said_beside_late_effects(unwinding: Stage, visit: Visit) -> None:
+    """CMP-504."""
+    run = unwinding.fail("a")
+    unwinding.work()
+    unwinding.report(run, committed("b"))
+    assert unwinding.rollup(run) == "completed"
+    visitor = visit(unwinding.home.viewer)
+    for page in (visitor.get("run", run.pk), visitor.get("runs")):
+        assert "Undone, except 1 late completed" in text_of(page)
+        assert "Fully undone completed" not in text_of(page)
+
+
+def test_given_up_with_an_unknown_effect_never_reads_not_undone(unwinding: Stage, visit: Visit) -> None:
+    """CMP-405, 406: only what surely had no effect is not undone."""
+    unwinding.fault("undo", "drop_after")
+    run = unwinding.fail("a")
+    unwinding.work()
+    entry = unwinding.entry(run, "a")
+    assert (entry.state, entry.attempts) == ("failed", 3)
+    visitor = visit(unwinding.home.lead)
+    for page in (
+        visitor.get("run", run.pk),
+        visitor.get("entry", run.pk, entry.effect_id),
+        visitor.get("inbox"),
+    ):
+        words = text_of(page)
+        assert "Failed, effect unknown" in words
+        assert "exhausted after 3 attempts" in words
+        assert "Not undone" not in words
+
+
+def test_what_was_surely_refused_reads_not_undone(unwinding: Stage, visit: Visit) -> None:
+    """CMP-402."""
+    unwinding.fault("undo", "reject")
+    run = unwinding.fail("a")
+    unwinding.work()
+    words = text_of(visit(unwinding.home.lead).get("run", run.pk))
+    assert "Not undone failed" in words
+    assert "definitely refused by the other system (HTTP 422)" in words
+
+
+def test_the_number_of_queries_does_not_grow_with_the_entries(stage: Stage, visit: Visit) -> None:
+    stage.register("undo")
+    stage.chain("a", "b", "c", policy={"orderingModel": OrderingModel.DEPENDENCY_GRAPH})
+    stage.fault("undo", "drop_after")
+    few, many = stage.fail("a"), stage.fail("a", "b", "c")
+    stage.work()
+    visitor = visit(stage.home.viewer)
+    visitor.get("run", few.pk)
+    counts = []
+    for run in (few, many):
+        with CaptureQueriesContext(connection) as queries:
+            visitor.get("run", run.pk)
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize("name", ["viewer", "auditor", "approver"])

@@ -3,9 +3,9 @@ from typing import Any
 from compensation.web.consequences import blocked_behind, if_stopped
 
 
-def entry(node_id: str, state: str, *blocked_by: str, reason: str = "") -> dict[str, Any]:
-    return {"nodeId": node_id, "effectId": f"e-{node_id}", "state": state, "reason": reason,
-            "blockedBy": [f"e-{each}" for each in blocked_by]}  # fmt: skip
+def entry(node_id: str, state: str, *blocked_by: str, **different: Any) -> dict[str, Any]:
+    return {"nodeId": node_id, "effectId": f"e-{node_id}", "state": state, "shown": state, "because": "",
+            "maybeApplied": 0, "blockedBy": [f"e-{each}" for each in blocked_by], **different}  # fmt: skip
 
 
 def test_what_is_open_is_left_standing_and_the_rollup_is_the_domains_fold() -> None:
@@ -15,14 +15,27 @@ def test_what_is_open_is_left_standing_and_the_rollup_is_the_domains_fold() -> N
     )
     assert stop.rollup == "partial"
     assert stop.done == "1 of 3 committed effects is undone: refund."
-    assert stop.standing == ["hotel stays done: held", "mail stays done: cannot be undone"]
+    assert stop.standing == [
+        "hotel stays done; its inverse would not run (now: held)",
+        "mail stays done: cannot be undone",
+    ]
 
 
 def test_nothing_undone_reads_failed_with_its_reason() -> None:
     """CMP-503."""
-    stop = if_stopped([entry("hotel", "failed", reason="approval-denied")], started=False)
+    stop = if_stopped([entry("hotel", "failed", because="a person rejected it")], started=False)
     assert (stop.rollup, stop.done) == ("failed", "None of 1 committed effects is undone.")
     assert stop.standing == ["hotel stays done: not undone (a person rejected it)"]
+
+
+def test_what_is_not_proven_is_not_said_to_stay_done() -> None:
+    """CMP-405: an attempt that may have taken effect leaves both possible."""
+    unknown = {"shown": "failed-unknown", "because": "exhausted after 3 attempts", "maybeApplied": 3}
+    stop = if_stopped([entry("hotel", "failed", **unknown), entry("mail", "running", maybeApplied=1)], started=True)
+    assert stop.standing == [
+        "hotel may or may not be undone: failed, effect unknown (exhausted after 3 attempts)",
+        "mail may yet be undone: the call in flight ends by itself",
+    ]
 
 
 def test_skipping_one_of_two_open_entries_lets_the_unwind_go_on() -> None:

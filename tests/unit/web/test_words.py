@@ -27,6 +27,14 @@ def test_within_a_vocabulary_no_two_words_read_the_same() -> None:
         assert len(humans) == len(set(humans))
 
 
+def test_undone_except_for_late_effects_is_not_fully_undone() -> None:
+    """CMP-504: the wire's word stays."""
+    late, without = words.rollup_word("completed", 2), words.rollup_word("completed", 0)
+    assert (late.wire, late.human, late.tone) == ("completed", "Undone, except 2 late", "warn")
+    assert without == words.ROLLUP["completed"]
+    assert words.rollup_word("partial", 2) == words.ROLLUP["partial"]
+
+
 @pytest.mark.parametrize("wire", [*Reason, *Trigger])
 def test_every_reason_and_trigger_has_a_phrase(wire: str) -> None:
     assert wire in words.PHRASES
