@@ -16,24 +16,27 @@ from compensation.operations.approving import Reply, resolve_interrupt
 from compensation.operations.asking import REPLACE_IT, RUN_IT, WAIVE_IT
 from compensation.queries.access import require, require_run, visible_interrupts
 from compensation.queries.interrupts import interrupt_wire
+from compensation.queries.projection import attempt_wire, attempts_of
 from compensation.web.pages import Here, tenant_page
 from compensation.web.people import names_of
 from compensation.web.standing import standing_plan
+from compensation.web.summaries import actions_of, money, specs_of
 
 MAX_FEEDBACK: Final = 4000
+ATTEMPTS_SHOWN: Final = 20
 
 WHAT_FOLLOWS: Final = {
     RUN_IT: {
-        "accept": "exactly the action below runs, when its turn in the order comes",
+        "accept": "exactly the action shown on this page runs, when its turn in the order comes",
         "reject": "it does not run: its outcome is “not undone”, for the reason “a person rejected it”, and the policy "
         "decides whether the rest goes on",
     },
     WAIVE_IT: {
-        "accept": "what is listed below is left as it is, for ever",
+        "accept": "what this page lists is left as it is, for ever",
         "reject": "nothing changes: the entries stay owed, and an operator can still undo them",
     },
     REPLACE_IT: {
-        "accept": "the replacement below takes the place of the planned action, as a new plan version",
+        "accept": "the replacement shown on this page takes the place of the planned action, as a new plan version",
         "reject": "nothing changes: the planned action stays as it is",
     },
 }
@@ -83,14 +86,19 @@ def _reply(here: Here) -> Reply:
 def _shown(here: Here, interrupt: Interrupt, *, error: RecourseError | None = None) -> HttpResponse:
     wire = interrupt_wire(here.principal, interrupt)
     plan = standing_plan(here.principal, require_run(here.principal, interrupt.context_id))
-    owed = Obligation.objects.filter(tenant=here.tenant, pk=interrupt.subject_id).values_list("effect_id", flat=True)
+    owed = Obligation.objects.filter(tenant=here.tenant, pk=interrupt.subject_id).first()
+    actions = actions_of(wire["artifact"])
+    specs = specs_of(here.tenant, actions)
     return here.render(
         "approval/page.html",
         status=error.status if error else 200,
         section="inbox",
         question=wire,
         plan=plan,
-        entry=next((each for each in plan["entries"] if each["effectId"] in owed), None),
+        entry=next((each for each in plan["entries"] if owed and each["effectId"] == owed.effect_id), None),
+        action=actions[0] if actions else None,
+        money=money(actions[0], specs) if actions else "",
+        attempts=_attempts(owed) if owed else [],
         recomputed=hashlib.sha256(interrupt.artifact.encode()).hexdigest(),
         follows=WHAT_FOLLOWS[interrupt.handler],
         excluded=[str(user) for user in User.objects.filter(pk__in=interrupt.excluded).order_by("username")],
@@ -98,6 +106,10 @@ def _shown(here: Here, interrupt: Interrupt, *, error: RecourseError | None = No
         feedback=here.request.POST.get("feedback", ""),
         error=error,
     )
+
+
+def _attempts(owed: Obligation) -> list[dict[str, Any]]:
+    return [attempt_wire(each) for each in attempts_of(owed).order_by("-number")[:ATTEMPTS_SHOWN]]
 
 
 def _said(interrupt: Interrupt) -> str:

@@ -10,7 +10,7 @@ from compensation.queries.access import may, require_run, visible_interrupts
 from compensation.queries.acts import offers
 from compensation.queries.events import is_complete
 from compensation.queries.interrupts import interrupt_wires
-from compensation.queries.projection import attempt_wire, find_entry
+from compensation.queries.projection import attempt_wire, attempts_of, find_entry
 from compensation.web.consequences import blocked_behind
 from compensation.web.pages import Here, live_page, tenant_page
 from compensation.web.people import names_of
@@ -61,6 +61,4 @@ def attempts(here: Here, run_id: uuid.UUID, effect_id: str) -> HttpResponse:
 
 
 def _attempts(owed: Obligation) -> list[dict[str, object]]:
-    rows = owed.attempt_rows.select_related("node_type_version__node_type").defer("node_type_version__document")
-    newest = rows.prefetch_related("readbacks").order_by("-number")[:ATTEMPTS_SHOWN]
-    return [attempt_wire(attempt) for attempt in newest]
+    return [attempt_wire(attempt) for attempt in attempts_of(owed).order_by("-number")[:ATTEMPTS_SHOWN]]

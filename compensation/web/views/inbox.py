@@ -10,6 +10,7 @@ from compensation.queries.interrupts import interrupt_wires
 from compensation.web.pages import Here, live_page, tenant_page
 from compensation.web.people import names_of
 from compensation.web.standing import standings
+from compensation.web.summaries import summaries
 
 OTHERS_SHOWN: Final = 50
 
@@ -30,6 +31,7 @@ def inbox(here: Here) -> HttpResponse:
         standing=standings(_entries(here)),
         approvals=approvals,
         others=others,
+        about=summaries(here.tenant, [*approvals, *others]),
         names=names_of(each["requestedBy"] for each in [*approvals, *others]),
     )
 

@@ -2,12 +2,17 @@ import uuid
 from typing import Any, Final
 
 from django import forms
+from django.db.models import F
 from django.http import HttpResponseBase
 from django.views.decorators.http import require_http_methods
 
-from compensation.models import NodeType
+from audit.errors import ValidationFailed
+from compensation.domain.node_type import NodeTypeSpec, validate_input
+from compensation.domain.states import NodeKind
+from compensation.models import NodeTypeVersion, Obligation
 from compensation.operations import acts
-from compensation.operations.safety import proven_not_applied
+from compensation.operations.acts import MIN_JUSTIFICATION
+from compensation.operations.safety import attempts_maybe_applied
 from compensation.operations.substitution import Replacement
 from compensation.queries.access import require_run
 from compensation.queries.acts import offers
@@ -15,8 +20,13 @@ from compensation.queries.projection import find_entry
 from compensation.web.pages import Here, tenant_page
 from compensation.web.recovering import ActForm, Dialog, act, effect_path, the_offer
 
+CHOICES_SHOWN: Final = 200
 UNPROVEN: Final = (
     "Nothing proves that the earlier attempts had no effect, so another person must attest it before anything changes."
+)
+ATTESTATION: Final = (
+    "I attest that I looked in the other system and that what I choose here does not do a second time what an earlier "
+    "attempt may have done."
 )
 
 
@@ -25,6 +35,8 @@ class SubstituteForm(ActForm):
     node_type_version = forms.IntegerField(min_value=1, required=False)
     receipt = forms.CharField(max_length=500, required=False)
     evidence = forms.CharField(max_length=2000, required=False, widget=forms.Textarea)
+
+    attest = forms.BooleanField(required=False)
 
     def replacement(self) -> Replacement:
         data: dict[str, Any] = self.cleaned_data
@@ -59,8 +71,13 @@ def substitute(here: Here, run_id: uuid.UUID, effect_id: str) -> HttpResponseBas
             state=entry.state,
             danger=True,
             reason_required=True,
-            second_person="" if proven_not_applied(entry) else UNPROVEN,
-            extra={"node_types": _node_types(here)},
+            second_person=UNPROVEN if _maybe_applied(entry) else "",
+            extra={
+                "substitute": True,
+                "node_types": _fitting(here, entry),
+                "maybe_applied": _maybe_applied(entry),
+                "attestation": ATTESTATION,
+            },
             form_class=SubstituteForm,
         )
 
@@ -70,14 +87,49 @@ def substitute(here: Here, run_id: uuid.UUID, effect_id: str) -> HttpResponseBas
             run_id=run.pk,
             seen=form.seen(),
             effect_id=effect_id,
-            justification=form.cleaned_data["justification"],
+            justification=_justification(form, find_entry(run, effect_id)),
             replacement=form.replacement(),
         )
 
     return act(here, run, build, perform)
 
 
-def _node_types(here: Here) -> list[str]:
-    """Names to choose from; whoever may substitute names one of the tenant's, visible or not in the registry page."""
-    named = NodeType.objects.filter(tenant=here.tenant).order_by("node_type_id")
-    return list(named.values_list("node_type_id", flat=True)[:200])
+def _maybe_applied(entry: Obligation) -> int:
+    """How many attempts may have taken effect."""
+    return attempts_maybe_applied([entry]).get(entry.pk, 0)
+
+
+def _justification(form: SubstituteForm, entry: Obligation) -> str:
+    """What was typed and, where it is needed, the attestation: both go to the second person and into the record."""
+    typed: str = form.cleaned_data["justification"]
+    if not _maybe_applied(entry):
+        return typed
+    if not form.cleaned_data["attest"]:
+        problem = {"pointer": "/attest", "message": "must be checked: earlier attempts may have taken effect"}
+        raise ValidationFailed("Nothing was substituted.", [problem])
+    return f"{typed.strip()}\n\n{ATTESTATION}" if len(typed.strip()) >= MIN_JUSTIFICATION else typed
+
+
+def _fitting(here: Here, entry: Obligation) -> list[tuple[str, str]]:
+    """The newest node types that would take the frozen input, then those that a person does; each with its label."""
+    newest = NodeTypeVersion.objects.filter(tenant=here.tenant, number=F("node_type__latest"))
+    rows = newest.select_related("node_type").order_by("node_type__node_type_id")
+    fitting = [row for row in rows if _fits(row, entry)]
+    return [(row.node_type.node_type_id, _label(row)) for row in sorted(fitting, key=_by_hand)[:CHOICES_SHOWN]]
+
+
+def _fits(row: NodeTypeVersion, entry: Obligation) -> bool:
+    if row.kind == NodeKind.MANUAL:
+        return True
+    if row.pk == entry.node_type_version_id:
+        return False
+    return not validate_input(NodeTypeSpec.from_document(row.document), entry.input)
+
+
+def _by_hand(row: NodeTypeVersion) -> bool:
+    return row.kind == NodeKind.MANUAL
+
+
+def _label(row: NodeTypeVersion) -> str:
+    how = "done outside, by a person" if row.kind == NodeKind.MANUAL else f"v{row.number}"
+    return f"{row.node_type.node_type_id} ({how})"

@@ -4,7 +4,8 @@ from typing import Any
 from compensation.operations import holds
 from tests.integration.web.conftest import Visit
 from tests.integration.web.visitor import text_of
-from tests.support.stage import Stage, committed
+from tests.support import definitions
+from tests.support.stage import Stage, committed, failed
 
 
 def badge(response: Any) -> int:
@@ -49,6 +50,21 @@ def test_approvals_are_for_those_who_may_and_others_read_why_not(asking: Stage, 
     operator = text_of(visit(asking.home.operator).get("inbox"))
     assert "Approvals for you to decide" not in operator
     assert "Not you: you do not hold 'approve_inverse' here" in operator
+
+
+def test_approvals_tell_what_they_are_about_to_those_who_may_see_inputs(stage: Stage, visit: Visit) -> None:
+    stage.register("undo", amount="$.amount", currency="$.currency")
+    mapping = {name: f"${{nodes.a.output.{name}}}" for name in ("amount", "currency", "memo")}
+    stage.workflow([definitions.node("a", "undo", requiresApproval=True, inputMapping=mapping)])
+    for number in (1, 2):
+        run = stage.begin()
+        output = {"amount": 10 * number, "currency": "EUR", "memo": f"order {number}"}
+        stage.report(run, committed("a", output=output), failed("end"))
+    stage.work()
+    words = text_of(visit(stage.home.approver).get("inbox"))
+    assert "10 EUR · order 1" in words
+    assert "20 EUR · order 2" in words
+    assert "order 1" not in text_of(visit(stage.home.viewer).get("inbox"))
 
 
 def test_dead_letters_and_late_effects_are_listed_with_their_cause(asking: Stage, visit: Visit) -> None:

@@ -73,6 +73,7 @@ class _Reader(HTMLParser):
         self.links: list[str] = []
         self._in_form = False
         self._textarea = ""
+        self._select = ""
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attributes}
@@ -80,6 +81,13 @@ class _Reader(HTMLParser):
             self._in_form = given.get("method") == "post" and not given.get("action", "").endswith("/logout/")
         elif tag == "a" and "href" in given:
             self.links.append(given["href"])
+        elif self._in_form and tag == "select":
+            self._select = given["name"]
+            self.fields[self._select] = ""
+        elif self._select and tag == "option" and "selected" in given:
+            self.fields[self._select] = given["value"]
+        elif self._in_form and tag == "input" and given.get("type") == "checkbox":
+            self.fields |= {given["name"]: given["value"]} if "checked" in given else {}
         elif self._in_form and tag == "input" and "name" in given:
             self.fields[given["name"]] = given.get("value", "")
         elif self._in_form and tag == "textarea":
@@ -91,6 +99,8 @@ class _Reader(HTMLParser):
             self._in_form = False
         elif tag == "textarea":
             self._textarea = ""
+        elif tag == "select":
+            self._select = ""
 
     def handle_data(self, data: str) -> None:
         self.words.append(data)
