@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, Final
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from approvals.models import Interrupt
 from audit.principals import Principal
@@ -51,7 +51,7 @@ def inbox(principal: Principal) -> Inbox:
     runs = visible_runs(principal)
     questions = interrupts.mine(principal)
     calls, plans, node_types = _calls(runs, "manual"), _held_plans(principal, runs), _held_node_types(principal)
-    dead, loose = _calls(runs, "dead_letter"), _calls(runs, "uncompensated")
+    dead, loose = _only_dead(_calls(runs, "dead_letter")), _calls(runs, "uncompensated")
     return Inbox(
         approvals=list(questions.order_by(F("expires_at").asc(nulls_last=True), "opened_at")[:SHOWN]),
         held=_held(calls, plans, node_types),
@@ -71,6 +71,13 @@ def _calls(runs: QuerySet[Run], kind: str) -> QuerySet[Attention]:
     return Attention.objects.filter(run__in=runs.values("pk"), kind=kind, resolved_at__isnull=True).select_related(
         "run__workflow_version__workflow", "obligation__node_type_version__node_type", "effect", "plan"
     )
+
+
+def _only_dead(calls: QuerySet[Attention]) -> QuerySet[Attention]:
+    """The dead letters that do not stand still already: one thing to do is listed and counted once."""
+    still = Attention.objects.filter(plan=OuterRef("plan"), kind="manual", resolved_at__isnull=True)
+    unmade = Q(obligation__isnull=True) & Exists(still.filter(obligation__isnull=True, cause="mint-failed"))
+    return calls.exclude(Exists(still.filter(obligation=OuterRef("obligation"))) | unmade)
 
 
 def _held_plans(principal: Principal, runs: QuerySet[Run]) -> QuerySet[Plan]:
