@@ -12,6 +12,7 @@ from django.db.models import Q, QuerySet
 from approvals.models import Interrupt
 from audit import authority
 from audit.errors import NotFound
+from audit.permissions import PERMISSIONS
 from audit.principals import Principal
 from compensation.models import NodeType, Plan, Run, Workflow
 from compensation.operations.acting import scopes_of
@@ -51,6 +52,12 @@ def visible_interrupts(principal: Principal) -> QuerySet[Interrupt]:
     """The questions about runs that may be seen."""
     interrupts = Interrupt.objects.filter(tenant=principal.tenant)
     return interrupts.filter(context_id__in=visible_runs(principal).values("pk"))
+
+
+def not_held(permission: str) -> str:
+    """Why somebody without this permission may not, in words and with its code."""
+    does = PERMISSIONS[permission]
+    return f"you may not: {does[0].lower()}{does[1:]} ({permission})"
 
 
 def may(principal: Principal, permission: str, run: Run, plan: Plan | None = None) -> bool:

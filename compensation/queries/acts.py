@@ -11,7 +11,7 @@ from compensation.models import Obligation, Plan, Run
 from compensation.models.runs import ENDED
 from compensation.operations import asking, minting
 from compensation.operations.acts import RETRYABLE, UNTOUCHABLE, done_by_hand, nothing_to_end
-from compensation.queries.access import may
+from compensation.queries.access import may, not_held
 
 PERMISSION: Final = {
     "start": "start",
@@ -43,9 +43,18 @@ def offers(principal: Principal, run: Run, plan: Plan | None, entry: Obligation 
     return [Offer(act=act, why_not=_unheld(principal, act, run, plan) or reason) for act, reason in reasons]
 
 
+def offers_to_show(principal: Principal, run: Run, plan: Plan | None, entry: Obligation | None = None) -> list[Offer]:
+    """The offers with their reasons; none where nothing goes on any more and this person could do nothing anyway."""
+    made = offers(principal, run, plan, entry)
+    over = run.status in ENDED and (plan is None or plan.closed_at is not None)
+    if over and all(_unheld(principal, offer.act, run, plan) for offer in made):
+        return []
+    return made
+
+
 def _unheld(principal: Principal, act: str, run: Run, plan: Plan | None) -> str | None:
     permission = PERMISSION[act]
-    return None if may(principal, permission, run, plan) else f"You do not hold '{permission}' here."
+    return None if may(principal, permission, run, plan) else f"{not_held(permission).capitalize()}."
 
 
 def _on_run(run: Run, plan: Plan | None) -> Iterator[tuple[str, str | None]]:

@@ -12,7 +12,7 @@ from audit.principals import Principal
 from audit.times import wire_time
 from compensation.models import Plan
 from compensation.operations.approving import PERMISSION, refuse_if_barred
-from compensation.queries.access import runs_with, visible_interrupts
+from compensation.queries.access import not_held, runs_with, visible_interrupts
 
 
 def mine(principal: Principal) -> QuerySet[Interrupt]:
@@ -82,7 +82,7 @@ def _why_not(principal: Principal, interrupt: Interrupt, votes: Sequence[dict[st
     if interrupt.state != InterruptState.OPEN:
         return f"it is already {interrupt.state}"
     if not holds:
-        return f"you do not hold '{PERMISSION[interrupt.handler]}' here"
+        return not_held(PERMISSION[interrupt.handler])
     if principal.user is not None and any(vote["userId"] == principal.user.pk for vote in votes):
         return "you have already answered"
     return refuse_if_barred(interrupt, principal)

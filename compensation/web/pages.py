@@ -51,6 +51,10 @@ class Here:
         return environment()
 
     @cached_property
+    def reads_record(self) -> bool:
+        return authority.permits(self.principal, "read_audit", self.tenant)
+
+    @cached_property
     def inbox(self) -> Inbox:
         """What needs this person: the page's list and the badge of every page come from this one query."""
         return inbox(self.principal)

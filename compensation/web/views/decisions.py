@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 from audit import authority
 from audit.errors import Forbidden
 from audit.models import User
-from compensation.queries.access import as_uuid
+from compensation.queries.access import as_uuid, not_held
 from compensation.queries.decisions import DecisionFilter, decision_wire
 from compensation.queries.decisions import decisions as recorded
 from compensation.queries.paging import page
@@ -71,7 +71,7 @@ def _require_reader(here: Here) -> None:
             scopes=[here.tenant],
             resource=authority.Resource(type="tenant", id=here.tenant.slug),
         )
-    raise Forbidden("You do not hold 'read_audit' here. The refusal is on record.")
+    raise Forbidden(f"{not_held('read_audit').capitalize()}. The refusal is on record.")
 
 
 def _filter(query: QueryDict) -> DecisionFilter:

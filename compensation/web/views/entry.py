@@ -7,7 +7,7 @@ from django.views.decorators.http import require_safe
 from compensation.models import Obligation
 from compensation.operations.safety import proven_not_applied
 from compensation.queries.access import may, require_run, visible_interrupts
-from compensation.queries.acts import offers
+from compensation.queries.acts import offers_to_show
 from compensation.queries.events import is_complete
 from compensation.queries.interrupts import interrupt_wires
 from compensation.queries.projection import attempt_wire, attempts_of, find_entry
@@ -40,7 +40,7 @@ def entry(here: Here, run_id: uuid.UUID, effect_id: str) -> HttpResponse:
         entry=shown,
         node_of={each["effectId"]: each["nodeId"] for each in projection["entries"]},
         behind=blocked_behind(projection["entries"], effect_id),
-        offers=offers(here.principal, run, owed.plan, owed),
+        offers=offers_to_show(here.principal, run, owed.plan, owed),
         approvals=approvals,
         attempts=_attempts(owed),
         unproven=not proven_not_applied(owed),

@@ -48,4 +48,4 @@ def _may_hold(here: Here) -> bool:
 def _require_registry(here: Here) -> None:
     """Those who may see a workflow or a plan only do not see the tenant's whole registry."""
     if not authority.permits(here.principal, "view", here.tenant):
-        raise Forbidden("You do not hold 'view' on the whole tenant, which its node types need.")
+        raise Forbidden("You may not see the whole tenant (view), which its node types need.")

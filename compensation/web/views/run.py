@@ -9,7 +9,7 @@ from compensation.domain.states import TERMINAL_STATES
 from compensation.domain.workflow import WorkflowSpec
 from compensation.models import Effect, Plan, Run, RunEvent
 from compensation.queries.access import may, require_run
-from compensation.queries.acts import offers
+from compensation.queries.acts import offers_to_show
 from compensation.queries.events import event_wire, is_complete
 from compensation.queries.snapshots import run_snapshot
 from compensation.web.consequences import if_stopped
@@ -46,7 +46,7 @@ def run(here: Here, run_id: uuid.UUID) -> HttpResponse:
         stop=_if_stopped(projection),
         spec=spec,
         node_of={entry["effectId"]: entry["nodeId"] for entry in projection["entries"]},
-        offers=offers(here.principal, found, plan),
+        offers=offers_to_show(here.principal, found, plan),
         readable=may(here.principal, "see_inputs", found, plan),
         inputs=found.inputs,
         events=[event_wire(event) for event in latest],

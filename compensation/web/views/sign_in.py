@@ -1,6 +1,8 @@
 """Signing in and out. Wrong passwords are counted and throttled by django-axes."""
 
 from django.contrib.auth.views import LoginView, LogoutView
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 
 
 class SignIn(LoginView):
@@ -9,6 +11,10 @@ class SignIn(LoginView):
 
 
 class SignOut(LogoutView):
-    """POST only, so that no link or image signs anybody out."""
+    """Signs out by POST only, so that no link or image does; who comes by a link is given the button."""
 
+    http_method_names = ["get", "head", "post", "options"]
     next_page = "/login/"
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return render(request, "sign_out.html")

@@ -3,7 +3,7 @@ import uuid
 import pytest
 
 from tests.integration.web.conftest import Visit
-from tests.integration.web.visitor import text_of
+from tests.integration.web.visitor import links_of, text_of
 from tests.support.stage import WHY, Stage
 from tests.support.world import user_of
 
@@ -61,6 +61,7 @@ def test_the_record_is_for_those_who_may_read_it_and_a_refusal_is_on_it(told: St
     """CMP-606."""
     visitor = visit(getattr(told.home, name))
     assert visitor.get("decisions").status_code == 403
+    assert visitor.path("decisions") not in links_of(visitor.get("inbox"))
     assert visitor.get("decision", 1).status_code == 403
     refused = told.decisions(action="audit:read")
     assert [each.allowed for each in refused] == [False, False]

@@ -49,7 +49,7 @@ def test_approvals_are_for_those_who_may_and_others_read_why_not(asking: Stage, 
     assert "Approvals for you to decide" in text_of(visit(asking.home.approver).get("inbox"))
     operator = text_of(visit(asking.home.operator).get("inbox"))
     assert "Approvals for you to decide" not in operator
-    assert "Not you: you do not hold 'approve_inverse' here" in operator
+    assert "Not you: you may not: approve or reject an inverse action (approve_inverse)" in operator
 
 
 def test_approvals_tell_what_they_are_about_to_those_who_may_see_inputs(stage: Stage, visit: Visit) -> None:
@@ -77,6 +77,22 @@ def test_dead_letters_and_late_effects_are_listed_with_their_cause(asking: Stage
     assert "Dead letters" in words
     assert "approval-denied" in words
     assert "Late effects that no plan undoes" in words
+
+
+def test_what_stands_still_is_not_a_dead_letter_as_well(stage: Stage, visit: Visit) -> None:
+    """CMP-406: one thing to do, one row, one count."""
+    stage.register("undo")
+    stage.chain("a", policy={"exhaustedDisposition": "manual-intervention"})
+    stage.fault("undo", "reject", times=1)
+    run = stage.fail("a")
+    stage.work()
+    unmade = stage.begin()
+    stage.report(unmade, committed("a", output={}), failed("end"))
+    for each in (run, unmade):
+        assert {kind for kind, _ in stage.attention(each)} == {"dead_letter", "manual"}
+    page = visit(stage.home.lead).get("inbox")
+    assert badge(page) == listed(page) == 2
+    assert "Dead letters" not in text_of(page)
 
 
 def test_a_refresh_that_says_nothing_new_swaps_nothing(asking: Stage, visit: Visit) -> None:

@@ -142,7 +142,19 @@ def test_who_may_not_act_sees_no_live_button_and_reads_why(asking: Stage, visit:
     run = asking.fail("a", "b")
     answer = visit(getattr(asking.home, name)).get("run", run.pk)
     assert not any(link.endswith(f"/{act}/") for act in ACTS for link in links_of(answer))
-    assert "You do not hold 'terminate' here." in text_of(answer)
+    assert "You may not: terminate an unwind (terminate)." in text_of(answer)
+
+
+def test_on_a_closed_run_who_may_do_nothing_sees_no_button_at_all(unwinding: Stage, visit: Visit) -> None:
+    """CMP-612."""
+    run = unwinding.fail("a")
+    unwinding.work()
+    effect = unwinding.entry(run, "a").effect_id
+    for name, buttons in (("viewer", False), ("operator", True)):
+        visitor = visit(getattr(unwinding.home, name))
+        for page in (visitor.get("run", run.pk), visitor.get("entry", run.pk, effect)):
+            assert ("disabled" in page.content.decode()) == buttons
+            assert ("you may read it only" in text_of(page)) != buttons
 
 
 def test_the_lead_is_offered_what_the_api_would_accept(asking: Stage, visit: Visit) -> None:

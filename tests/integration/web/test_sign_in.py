@@ -56,7 +56,9 @@ def test_a_part_is_never_replaced_by_the_sign_in_page(stage: Stage) -> None:
 def test_signing_out_takes_a_form(stage: Stage) -> None:
     client = Client()
     client.force_login(user_of(stage.home.viewer), backend="django.contrib.auth.backends.ModelBackend")
-    assert client.get("/logout/").status_code == 405
+    page = client.get("/logout/")
+    assert "Sign out?" in text_of(page)
+    assert "_auth_user_id" in client.session
     client.post("/logout/")
     assert "_auth_user_id" not in client.session
 
