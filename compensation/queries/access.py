@@ -57,7 +57,7 @@ def visible_interrupts(principal: Principal) -> QuerySet[Interrupt]:
 def not_held(permission: str) -> str:
     """Why somebody without this permission may not, in words and with its code."""
     does = PERMISSIONS[permission]
-    return f"you may not: {does[0].lower()}{does[1:]} ({permission})"
+    return f"you may not {does[0].lower()}{does[1:]} ({permission})"
 
 
 def may(principal: Principal, permission: str, run: Run, plan: Plan | None = None) -> bool:

@@ -55,8 +55,11 @@ def _shown(entry: Mapping[str, Any], standing: Standing) -> dict[str, Any]:
 
 
 def _standing(entry: Obligation, last: Attempt | None, maybe_applied: int) -> Standing:
-    unknown = entry.state == ObligationState.FAILED and maybe_applied
-    return Standing(EFFECT_UNKNOWN if unknown else entry.state, _because(entry, last), maybe_applied)
+    because = _because(entry, last)
+    if entry.state != ObligationState.FAILED or not maybe_applied:
+        return Standing(entry.state, because, maybe_applied)
+    earlier = "; an earlier attempt may have taken effect" if last and last.outcome == AttemptOutcome.FAILED else ""
+    return Standing(EFFECT_UNKNOWN, because + earlier, maybe_applied)
 
 
 def _because(entry: Obligation, last: Attempt | None) -> str:

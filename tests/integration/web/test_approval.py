@@ -92,7 +92,7 @@ def test_who_may_not_answer_reads_why_and_a_forced_post_is_refused_and_recorded(
     _, question = waiting(asking)
     operator = visit(asking.home.operator)
     page = operator.get("approval", question.pk)
-    assert "Not you: you may not: approve or reject an inverse action (approve_inverse)" in text_of(page)
+    assert "Not you: you may not approve or reject an inverse action (approve_inverse)" in text_of(page)
     assert form_of(page) == {}
     forced = operator.post("approval", question.pk, action="accept", digest=question.digest, plan_version=1)
     assert forced.status_code == 403

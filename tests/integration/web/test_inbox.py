@@ -49,7 +49,7 @@ def test_approvals_are_for_those_who_may_and_others_read_why_not(asking: Stage, 
     assert "Approvals for you to decide" in text_of(visit(asking.home.approver).get("inbox"))
     operator = text_of(visit(asking.home.operator).get("inbox"))
     assert "Approvals for you to decide" not in operator
-    assert "Not you: you may not: approve or reject an inverse action (approve_inverse)" in operator
+    assert "Not you: you may not approve or reject an inverse action (approve_inverse)" in operator
 
 
 def test_approvals_tell_what_they_are_about_to_those_who_may_see_inputs(stage: Stage, visit: Visit) -> None:

@@ -92,7 +92,7 @@ def test_who_may_not_retry_sees_no_form_and_a_forced_post_is_refused(
     visitor = visit(getattr(unwinding.home, name))
     page = visitor.get("retry", failed.pk, effect)
     assert form_of(page) == {}
-    assert "You may not: retry an inverse action (retry)." in text_of(page)
+    assert "You may not retry an inverse action (retry)." in text_of(page)
     forced = visitor.post("retry", failed.pk, effect, plan_version=1, state="failed", justification=WHY)
     assert forced.status_code == 403
     assert unwinding.states(failed) == {"a": "failed"}

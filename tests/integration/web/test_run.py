@@ -120,6 +120,18 @@ def test_what_was_surely_refused_reads_not_undone(unwinding: Stage, visit: Visit
     assert "definitely refused by the other system (HTTP 422)" in words
 
 
+def test_a_last_refusal_does_not_prove_the_attempts_before_it(unwinding: Stage, visit: Visit) -> None:
+    """CMP-405."""
+    unwinding.fault("undo", "drop_after", times=1)
+    unwinding.fault("undo", "reject")
+    run = unwinding.fail("a")
+    unwinding.work()
+    assert [each.outcome for each in unwinding.attempts(run, "a")] == ["unknown", "failed"]
+    words = text_of(visit(unwinding.home.lead).get("run", run.pk))
+    assert "Failed, effect unknown failed" in words
+    assert "(HTTP 422); an earlier attempt may have taken effect" in words
+
+
 def test_the_number_of_queries_does_not_grow_with_the_entries(stage: Stage, visit: Visit) -> None:
     stage.register("undo")
     stage.chain("a", "b", "c", policy={"orderingModel": OrderingModel.DEPENDENCY_GRAPH})
@@ -142,7 +154,7 @@ def test_who_may_not_act_sees_no_live_button_and_reads_why(asking: Stage, visit:
     run = asking.fail("a", "b")
     answer = visit(getattr(asking.home, name)).get("run", run.pk)
     assert not any(link.endswith(f"/{act}/") for act in ACTS for link in links_of(answer))
-    assert "You may not: terminate an unwind (terminate)." in text_of(answer)
+    assert "You may not terminate an unwind (terminate)." in text_of(answer)
 
 
 def test_on_a_closed_run_who_may_do_nothing_sees_no_button_at_all(unwinding: Stage, visit: Visit) -> None:

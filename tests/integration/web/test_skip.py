@@ -60,6 +60,6 @@ def test_where_a_waive_needs_approval_that_is_announced_and_only_asked(asking: S
 def test_an_operator_may_not_skip(unwinding: Stage, failed: Run, visit: Visit) -> None:
     effect = unwinding.entry(failed, "b").effect_id
     visitor = visit(unwinding.home.operator)
-    assert "You may not: skip an inverse action (skip)." in text_of(visitor.get("skip", failed.pk, effect))
+    assert "You may not skip an inverse action (skip)." in text_of(visitor.get("skip", failed.pk, effect))
     assert visitor.post("skip", failed.pk, effect, plan_version=1, state="failed", justification=WHY).status_code == 403
     assert unwinding.states(failed)["b"] == "failed"
