@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from approvals.models import Answer, Interrupt, InterruptState
 from audit.errors import NotFound, VersionConflict
 from audit.principals import Principal
-from compensation.api import bodies, schemas
+from compensation.api import bodies, request_schemas, schemas
 from compensation.api.docs import described
 from compensation.api.endpoint import Endpoint
 from compensation.api.idempotency import once
@@ -51,7 +51,7 @@ class InterruptDetail(Endpoint):
         readable_run(actor=principal, run_id=found.context_id)
         return Response(interrupts.interrupt_wire(principal, found))
 
-    @described(summary="Answer one question, quoting what was displayed", tag="approvals", body=schemas.ANSWER,
+    @described(summary="Answer one question, quoting what was displayed", tag="approvals", body=request_schemas.ANSWER,
                ok={200: schemas.ANSWERED}, errors=[409, 410])  # fmt: skip
     @once
     def post(self, request: Request, interrupt_id: str) -> Response:
@@ -62,7 +62,7 @@ class InterruptDetail(Endpoint):
 class NodeInterrupt(Endpoint):
     @described(
         summary="Answer the open question of a node of a run; `-` stands for the whole plan",
-        tag="approvals", body=schemas.ANSWER, query=[schemas.INTERRUPT_ID], ok={200: schemas.ANSWERED},
+        tag="approvals", body=request_schemas.ANSWER, query=[schemas.INTERRUPT_ID], ok={200: schemas.ANSWERED},
         errors=[409, 410],
     )  # fmt: skip
     @once

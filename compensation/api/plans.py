@@ -7,7 +7,7 @@ from rest_framework.response import Response
 
 from audit.models import Decision
 from audit.principals import Principal
-from compensation.api import bodies, schemas
+from compensation.api import bodies, request_schemas, schemas
 from compensation.api.docs import described
 from compensation.api.endpoint import Endpoint
 from compensation.api.idempotency import once
@@ -57,7 +57,7 @@ class Preview(Endpoint):
 
 
 class Start(Endpoint):
-    @described(summary="Start an unwind by hand (CMP-201)", tag="compensation", body=schemas.START, ok=DONE,
+    @described(summary="Start an unwind by hand (CMP-201)", tag="compensation", body=request_schemas.START, ok=DONE,
                errors=[409])  # fmt: skip
     @once
     def post(self, request: Request, run_id: str) -> Response:
@@ -68,7 +68,7 @@ class Start(Endpoint):
 
 class Retry(Endpoint):
     @described(summary="Retry an entry under its own identity, or a failed mint when no effectId is given",
-               tag="compensation", body=schemas.RETRY, ok=DONE, errors=[409])  # fmt: skip
+               tag="compensation", body=request_schemas.RETRY, ok=DONE, errors=[409])  # fmt: skip
     @once
     def post(self, request: Request, run_id: str) -> Response:
         wanted = body(request, bodies.retry)
@@ -84,7 +84,7 @@ class Retry(Endpoint):
 
 class Skip(Endpoint):
     @described(summary="Leave one effect as it is; 202 when another person must approve that first",
-               tag="compensation", body=schemas.SKIP, ok=DONE_OR_ASKED, errors=[409])  # fmt: skip
+               tag="compensation", body=request_schemas.SKIP, ok=DONE_OR_ASKED, errors=[409])  # fmt: skip
     @once
     def post(self, request: Request, run_id: str) -> Response:
         wanted = body(request, bodies.SKIP)
@@ -100,7 +100,7 @@ class Skip(Endpoint):
 
 class Substitute(Endpoint):
     @described(summary="Run another node type with the same frozen input, or record what was done elsewhere",
-               tag="compensation", body=schemas.SUBSTITUTE, ok=DONE_OR_ASKED, errors=[409])  # fmt: skip
+               tag="compensation", body=request_schemas.SUBSTITUTE, ok=DONE_OR_ASKED, errors=[409])  # fmt: skip
     @once
     def post(self, request: Request, run_id: str) -> Response:
         wanted = body(request, bodies.SUBSTITUTE)
@@ -123,7 +123,7 @@ class Substitute(Endpoint):
 
 class Terminate(Endpoint):
     @described(summary="Close the plan for ever; 202 when another person must approve that first",
-               tag="compensation", body=schemas.TERMINATE, ok=DONE_OR_ASKED, errors=[409])  # fmt: skip
+               tag="compensation", body=request_schemas.TERMINATE, ok=DONE_OR_ASKED, errors=[409])  # fmt: skip
     @once
     def post(self, request: Request, run_id: str) -> Response:
         wanted = body(request, bodies.TERMINATE)
@@ -138,7 +138,7 @@ class Terminate(Endpoint):
 
 class Pause(Endpoint):
     @described(summary="Hold the plan: nothing of it starts until it is resumed (CMP-409)", tag="holds",
-               body=schemas.RELEASE, ok=DONE, errors=[409])  # fmt: skip
+               body=request_schemas.RELEASE, ok=DONE, errors=[409])  # fmt: skip
     @once
     def post(self, request: Request, run_id: str) -> Response:
         reason = body(request, bodies.RELEASE).get("justification", "")
@@ -148,7 +148,7 @@ class Pause(Endpoint):
 
 class Resume(Endpoint):
     @described(summary="Release the plan from its hold and from a parent cancel (CMP-407, 409)", tag="holds",
-               body=schemas.RELEASE, ok=DONE, errors=[409])  # fmt: skip
+               body=request_schemas.RELEASE, ok=DONE, errors=[409])  # fmt: skip
     @once
     def post(self, request: Request, run_id: str) -> Response:
         reason = body(request, bodies.RELEASE).get("justification", "")

@@ -6,7 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from audit import authority
-from compensation.api import bodies, schemas
+from compensation.api import bodies, request_schemas, schemas
 from compensation.api.docs import described
 from compensation.api.endpoint import Endpoint
 from compensation.api.idempotency import once
@@ -100,7 +100,7 @@ class NodeType(Endpoint):
 
 class NodeTypeHold(Endpoint):
     @described(summary="Hold a node type: its entries wait and burn no attempts (CMP-409)", tag="holds",
-               body=schemas.HOLD, ok={200: schemas.NODE_TYPE_VERSION})  # fmt: skip
+               body=request_schemas.HOLD, ok={200: schemas.NODE_TYPE_VERSION})  # fmt: skip
     @once
     def post(self, request: Request, node_type_id: str) -> Response:
         reason = body(request, bodies.HOLD)["justification"]
@@ -110,7 +110,7 @@ class NodeTypeHold(Endpoint):
 
 class NodeTypeRelease(Endpoint):
     @described(summary="Release a node type and close its breaker", tag="holds",
-               body=schemas.RELEASE, ok={200: schemas.NODE_TYPE_VERSION})  # fmt: skip
+               body=request_schemas.RELEASE, ok={200: schemas.NODE_TYPE_VERSION})  # fmt: skip
     @once
     def post(self, request: Request, node_type_id: str) -> Response:
         reason: Any = body(request, bodies.RELEASE).get("justification", "")

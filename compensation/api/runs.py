@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from audit.errors import CapabilityRequired, NotFound
-from compensation.api import bodies, schemas
+from compensation.api import bodies, request_schemas, schemas
 from compensation.api.docs import described
 from compensation.api.endpoint import Endpoint
 from compensation.api.idempotency import once
@@ -40,7 +40,7 @@ _COLUMNS: Final = {
 
 
 class Runs(Endpoint):
-    @described(summary="Begin a run of the workflow's newest version", tag="runs", body=schemas.NEW_RUN,
+    @described(summary="Begin a run of the workflow's newest version", tag="runs", body=request_schemas.NEW_RUN,
                ok={201: schemas.RUN_CREATED}, errors=[422])  # fmt: skip
     @once
     def post(self, request: Request) -> Response:
@@ -88,7 +88,7 @@ class Facts(Endpoint):
 
 class Cancel(Endpoint):
     @described(summary="Cancel a run, or act on the plan that is under way (CMP-201, 407)", tag="runs",
-               body=schemas.CANCEL, ok={200: schemas.RUN_STATUS}, errors=[409])  # fmt: skip
+               body=request_schemas.CANCEL, ok={200: schemas.RUN_STATUS}, errors=[409])  # fmt: skip
     @once
     def post(self, request: Request, run_id: str) -> Response:
         body(request, bodies.CANCEL)

@@ -160,15 +160,6 @@ NODE_TYPE_VERSION: Final = {
     "required": [*NODE_TYPE_HEAD["required"], "nodeType"],
 }
 
-NEW_RUN: Final = closed(
-    {"workflowId": TEXT},
-    {
-        "inputs": {**ANY_OBJECT, "description": "values of the workflow's variables"},
-        "mode": {**some(RUN_MODES), "description": "absent = reported; hosted is not offered by this host yet (422)"},
-        "tags": items({"type": "string", "minLength": 1, "maxLength": 128}, maxItems=50, uniqueItems=True),
-        "metadata": ANY_OBJECT,
-    },
-)
 RUN_STATUSES: Final = some([*RunStatus, WAITING_APPROVAL])
 RUN_CREATED: Final = answer({"runId": TEXT, "status": RUN_STATUSES, "eventsUrl": TEXT, "statusUrl": TEXT, "mode": TEXT})
 RUN_STATUS: Final = answer({"runId": TEXT, "status": RUN_STATUSES})
@@ -194,7 +185,6 @@ RUN: Final = answer(
     },
     optional=["compensationStatus", "uncompensatedEffects", "inputs"],
 )
-CANCEL: Final = closed({}, {"reason": JUSTIFICATION})
 FACT: Final[Schema] = {
     "type": "object",
     "required": ["factId", "type"],
@@ -388,41 +378,13 @@ INTERRUPT: Final = answer(
         "votes": items(answer({"principal": TEXT, "userId": WHOLE, "action": some(Answer), "at": TIME})),
     }
 )
-ANSWER: Final = closed(
-    {
-        "resumeValue": closed(
-            {"action": some(Answer), "digest": SHA256, "planVersion": {"type": "integer", "minimum": 1}},
-            {"feedback": {"type": "string", "maxLength": 4000}},
-        )
-    }
-)
 ANSWERED: Final = answer({"runId": TEXT, "nodeId": TEXT, "status": RUN_STATUSES, "interrupt": INTERRUPT})
 
 ACT_DONE: Final = {**PLAN, "properties": {**PLAN["properties"], "decision": DECISION}}
 ACT_ASKED: Final = {**PLAN, "properties": {**ACT_DONE["properties"], "interrupt": INTERRUPT}}
-_SEEN: Final = {"expectedPlanVersion": {"type": "integer", "minimum": 1}}
-_ON_ENTRY: Final = {**_SEEN, "effectId": SHA256, "expectedState": some(ObligationState)}
-START: Final = closed({}, {"justification": JUSTIFICATION})
-RETRY: Final = {
-    "anyOf": [
-        closed(_ON_ENTRY, {"justification": JUSTIFICATION}),
-        closed(_SEEN, {"expectedState": {"type": "string", "enum": ["failed"]}, "justification": JUSTIFICATION}),
-    ]
-}
-SKIP: Final = closed({**_ON_ENTRY, "justification": JUSTIFICATION})
-SUBSTITUTE: Final = closed(
-    {**_ON_ENTRY, "justification": JUSTIFICATION, "nodeTypeId": TEXT},
-    {"nodeTypeVersion": {"type": "integer", "minimum": 1}, "receipt": TEXT, "evidence": TEXT},
-)
-TERMINATE: Final = closed({**_SEEN, "justification": JUSTIFICATION}, {"expectedState": TEXT})
-HOLD: Final = closed({"justification": JUSTIFICATION})
-RELEASE: Final = closed({}, {"justification": JUSTIFICATION})
 TENANT: Final = answer({"tenant": TEXT, "heldAt": maybe(TIME), "heldReason": maybe(TEXT)})
-NEW_CREDENTIAL: Final = closed({"ref": TEXT, "secret": {**TEXT, "writeOnly": True}})
-SECRET: Final = closed({"secret": {**TEXT, "writeOnly": True}})
 CREDENTIAL_REF: Final = answer({"ref": TEXT})
 CREDENTIAL: Final = answer({"ref": TEXT, "setAt": TIME, "setBy": maybe(TEXT)})
-EGRESS: Final = closed({"allow": items(TEXT, maxItems=200, uniqueItems=True)})
 MANIFEST: Final = answer(
     {
         "protocolVersion": TEXT,

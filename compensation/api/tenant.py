@@ -7,7 +7,7 @@ from audit import authority
 from audit.errors import ValidationFailed
 from audit.models import Tenant
 from audit.times import wire_time
-from compensation.api import bodies, schemas
+from compensation.api import bodies, request_schemas, schemas
 from compensation.api.docs import described
 from compensation.api.endpoint import Endpoint
 from compensation.api.idempotency import once
@@ -22,7 +22,7 @@ from compensation.queries.paging import page
 
 class TenantHold(Endpoint):
     @described(summary="Stop everything of the tenant: no inverse starts until it is released (CMP-409)", tag="holds",
-               body=schemas.HOLD, ok={200: schemas.TENANT})  # fmt: skip
+               body=request_schemas.HOLD, ok={200: schemas.TENANT})  # fmt: skip
     @once
     def post(self, request: Request) -> Response:
         reason = body(request, bodies.HOLD)["justification"]
@@ -30,7 +30,7 @@ class TenantHold(Endpoint):
 
 
 class TenantRelease(Endpoint):
-    @described(summary="Let the tenant's unwinds go on", tag="holds", body=schemas.RELEASE,
+    @described(summary="Let the tenant's unwinds go on", tag="holds", body=request_schemas.RELEASE,
                ok={200: schemas.TENANT})  # fmt: skip
     @once
     def post(self, request: Request) -> Response:
@@ -48,7 +48,8 @@ class Credentials(Endpoint):
         found = page(rows, **paging(values))
         return Response({"credentials": [_credential(row) for row in found.rows], "nextCursor": found.next_cursor})
 
-    @described(summary="Store a secret under a reference, write-only", tag="settings", body=schemas.NEW_CREDENTIAL,
+    @described(summary="Store a secret under a reference, write-only", tag="settings",
+               body=request_schemas.NEW_CREDENTIAL,
                ok={201: schemas.CREDENTIAL_REF, 200: schemas.CREDENTIAL_REF})  # fmt: skip
     @once
     def post(self, request: Request) -> Response:
@@ -57,7 +58,7 @@ class Credentials(Endpoint):
 
 
 class Credential(Endpoint):
-    @described(summary="Replace the secret of a reference, write-only", tag="settings", body=schemas.SECRET,
+    @described(summary="Replace the secret of a reference, write-only", tag="settings", body=request_schemas.SECRET,
                ok={201: schemas.CREDENTIAL_REF, 200: schemas.CREDENTIAL_REF})  # fmt: skip
     def put(self, request: Request, ref: str) -> Response:
         problems = CREDENTIAL_REF(ref, "/ref")
@@ -68,14 +69,14 @@ class Credential(Endpoint):
 
 class Egress(Endpoint):
     @described(summary="What the tenant's calls may reach besides public addresses", tag="settings",
-               ok={200: schemas.EGRESS})  # fmt: skip
+               ok={200: request_schemas.EGRESS})  # fmt: skip
     def get(self, request: Request) -> Response:
         query(request, {})
         _require(request, "manage_egress", "egress:read")
         return Response({"allow": actor(request).tenant.egress_allow})
 
-    @described(summary="Replace the egress allow-list", tag="settings", body=schemas.EGRESS,
-               ok={200: schemas.EGRESS})  # fmt: skip
+    @described(summary="Replace the egress allow-list", tag="settings", body=request_schemas.EGRESS,
+               ok={200: request_schemas.EGRESS})  # fmt: skip
     def put(self, request: Request) -> Response:
         entries = body(request, bodies.EGRESS)["allow"]
         return Response({"allow": settings.set_egress_allow(actor=actor(request), entries=entries)})

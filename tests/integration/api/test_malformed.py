@@ -346,3 +346,10 @@ def test_a_hosted_run_is_refused_by_name(db: None, still: Scene) -> None:
     assert (reply.status, reply.code) == (422, "capability_required")
     assert reply.json["details"]["requiredCapability"] == "hosted"
     assert differences(before, row_counts()) == {}
+
+
+@pytest.mark.parametrize("lowered", ["settings", "compensation", "approvalScope", "triggers", "retry"])
+def test_no_run_lowers_its_policy(db: None, still: Scene, lowered: str) -> None:
+    """CMP-105: the policy is authored; a run request carries nothing that could change it."""
+    body = {"workflowId": "flow", lowered: {"approvalScope": "declared"}}
+    refused(lambda: still.us.service.post("/v1/runs", body), f"/{lowered}")

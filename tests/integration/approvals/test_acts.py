@@ -1,4 +1,4 @@
-"""The four acts on outcomes: on what they are, on what was seen, and what they leave (CMP-604, 609, 610)."""
+"""The four acts on outcomes: on what they are, on what was seen, and what they leave (CMP-604, CMP-609, CMP-610)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Approval before the first attempt: what is asked, answered, refused and expired (CMP-601 … 604, 610, 614)."""
+"""Approval before the first attempt: what is asked, answered, refused and expired (CMP-601 … 604, CMP-610, CMP-614)."""
 
 import json
 from datetime import timedelta
@@ -270,6 +270,7 @@ def test_cmp_610_each_question_asks_for_its_own_permission(stage: Stage) -> None
 
 
 def test_cmp_611_the_justification_is_in_the_record_and_in_no_event(stage: Stage) -> None:
+    """CMP-611."""
     stage.register("undo")
     stage.workflow([node("a", "undo", waiveRequiresApproval=True), node("b", "undo")])
     run = stage.fail("a", "b")
